@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::tools::{self, Ended};
 use crate::{dist, package, tree};
@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     tar.arg(format!("--transform=s,^package,millstream-{version},"))
         .arg("-C")
         .arg(tree::root().join("target"));
-    package::succeed(tar.arg("package").stdin(Stdio::null()), "tar")?;
+    tools::succeed(tar.arg("package"), "tar")?;
     println!("{}\n{}", folder.join("millstream").display(), archive.display());
     Ok(())
 }
@@ -76,15 +76,15 @@ fn make(profile: &str, target: &str) -> Result<PathBuf, String> {
 
 fn add(target: &str) -> Result<(), String> {
     let mut rustup = Command::new("rustup");
-    rustup.args(["target", "add", target]).current_dir(tree::root()).stdin(Stdio::null());
-    package::succeed(&mut rustup, "rustup target add")
+    rustup.args(["target", "add", target]).current_dir(tree::root());
+    tools::succeed(&mut rustup, "rustup target add")
 }
 
 fn build(profile: &str, target: &str) -> Result<PathBuf, String> {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--profile", profile, "-p", "millstream", "--target", target]);
     cargo.env(format!("CC_{}", target.replace('-', "_")), "musl-gcc").current_dir(tree::root());
-    package::succeed(&mut cargo, "cargo build")?;
+    tools::succeed(&mut cargo, "cargo build")?;
     let folder = millstream_tests::target_directory().join(target);
     Ok(folder.join(package::folder_of(profile)).join("millstream"))
 }

@@ -39,7 +39,7 @@ fn install_programs() -> Result<(), String> {
             continue;
         }
         eprintln!("installing {package} into {}", folder.display());
-        succeed(Command::new("go").args(["install", package]).env("GOBIN", &folder))?;
+        tools::succeed(Command::new("go").args(["install", package]).env("GOBIN", &folder), "go")?;
     }
     Ok(())
 }
@@ -51,13 +51,16 @@ fn install_schemas(folder: &Path) -> Result<(), String> {
     }
     let work = tempfile::tempdir_in(tools::folder()).map_err(|error| error.to_string())?;
     let python = work.path().join("python");
-    succeed(Command::new("python3").args(["-m", "venv"]).arg(&python))?;
+    tools::succeed(Command::new("python3").args(["-m", "venv"]).arg(&python), "python3")?;
     let mut pip = Command::new(python.join("bin/pip"));
     pip.args(["download", "--quiet", "--disable-pip-version-check", "--no-deps", "--dest"]);
-    succeed(pip.arg(work.path()).arg(SCHEMAS))?;
+    tools::succeed(pip.arg(work.path()).arg(SCHEMAS), "pip")?;
     let wheel = found(work.path(), "whl")?;
     let unpacked = work.path().join("unpacked");
-    succeed(Command::new("python3").args(["-m", "zipfile", "-e"]).arg(wheel).arg(&unpacked))?;
+    tools::succeed(
+        Command::new("python3").args(["-m", "zipfile", "-e"]).arg(wheel).arg(&unpacked),
+        "python3",
+    )?;
     let result = work.path().join("schemas");
     fs::create_dir(&result).map_err(|error| error.to_string())?;
     for entry in fs::read_dir(unpacked.join(INSIDE)).map_err(|error| format!("{INSIDE}: {error}"))? {
@@ -119,13 +122,4 @@ fn read(path: &Path) -> Result<Value, String> {
 
 fn write(path: &Path, value: &Value) -> Result<(), String> {
     fs::write(path, value.to_string()).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-fn succeed(command: &mut Command) -> Result<(), String> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    match command.stdin(Stdio::null()).status() {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("{name}: {status}")),
-        Err(error) => Err(format!("{name}: {error}")),
-    }
 }

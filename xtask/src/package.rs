@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         package.arg("--output").arg(tree::root().join("target/debian/"));
     }
     package.args(rest).current_dir(tree::root());
-    succeed(package.stdin(Stdio::null()), "cargo deb")
+    tools::succeed(&mut package, "cargo deb")
 }
 
 fn cargo_deb() -> Command {
@@ -65,7 +65,7 @@ fn built(profile: &str) -> Result<PathBuf, String> {
     cargo
         .args(["build", "--profile", profile, "--workspace", "--bin", "millstream"])
         .current_dir(tree::root());
-    succeed(&mut cargo, "cargo build")?;
+    tools::succeed(&mut cargo, "cargo build")?;
     Ok(millstream_tests::target_directory().join(folder_of(profile)).join("millstream"))
 }
 
@@ -137,13 +137,5 @@ fn printed(binary: &Path, line: &str) -> Result<Vec<u8>, String> {
         Ok(output.stdout)
     } else {
         Err(format!("millstream {line}: {}", String::from_utf8_lossy(&output.stderr)))
-    }
-}
-
-pub(crate) fn succeed(command: &mut Command, name: &str) -> Result<(), String> {
-    match command.status() {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("{name}: {status}")),
-        Err(error) => Err(format!("{name}: {error}")),
     }
 }

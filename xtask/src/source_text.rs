@@ -3,8 +3,12 @@
 
 /// Blanks comments and literal contents; lengths and lines stay.
 pub(crate) fn code_only(source: &str) -> String {
+    blanked(source, &blanks(source.as_bytes()))
+}
+
+fn blanked(source: &str, blanks: &[(usize, usize, Blank)]) -> String {
     let mut out = source.as_bytes().to_vec();
-    for (start, end, _) in blanks(source.as_bytes()) {
+    for &(start, end, _) in blanks {
         for byte in out[start..end].iter_mut().filter(|byte| **byte != b'\n') {
             *byte = b' ';
         }
@@ -14,14 +18,15 @@ pub(crate) fn code_only(source: &str) -> String {
 
 /// The texts in the product's code, each with the line that it begins in. Lines that a backslash continues are one.
 pub(crate) fn texts(source: &str) -> Vec<(usize, String)> {
-    let product = without_tests(&code_only(source)).len();
+    let blanks = blanks(source.as_bytes());
+    let product = without_tests(&blanked(source, &blanks)).len();
     let mut texts = Vec::new();
-    for (start, end, blank) in blanks(source.as_bytes()) {
-        if blank == Blank::Text && start < product {
-            let number = source[..start].matches('\n').count() + 1;
-            let lines = source[start..end].split("\\\n").map(|line| line.trim_start_matches(' '));
-            texts.push((number, lines.collect::<String>()));
-        }
+    for (start, end, _) in
+        blanks.into_iter().filter(|&(start, _, blank)| blank == Blank::Text && start < product)
+    {
+        let number = source[..start].matches('\n').count() + 1;
+        let lines = source[start..end].split("\\\n").map(|line| line.trim_start_matches(' '));
+        texts.push((number, lines.collect::<String>()));
     }
     texts
 }

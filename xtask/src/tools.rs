@@ -30,10 +30,15 @@ pub(crate) fn is_there(command: &mut Command) -> bool {
 
 pub(crate) fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {
     let mut command = Command::new(env!("CARGO"));
-    command.args(arguments).envs(environment.iter().copied()).current_dir(tree::root()).stdin(Stdio::null());
-    match command.status() {
+    command.args(arguments).envs(environment.iter().copied()).current_dir(tree::root());
+    succeed(&mut command, &format!("cargo {}", arguments.join(" ")))
+}
+
+/// Runs a command without input; the error begins with the name.
+pub(crate) fn succeed(command: &mut Command, name: &str) -> Result<(), String> {
+    match command.stdin(Stdio::null()).status() {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("cargo {}: {status}", arguments.join(" "))),
-        Err(error) => Err(format!("cargo: {error}")),
+        Ok(status) => Err(format!("{name}: {status}")),
+        Err(error) => Err(format!("{name}: {error}")),
     }
 }

@@ -12,7 +12,8 @@ const FLOORS: &[&[&str]] = &[
     &["app"],
 ];
 
-fn floor(folder: &str) -> Option<usize> {
+/// `None` outside of the product.
+pub(super) fn floor(folder: &str) -> Option<usize> {
     FLOORS.iter().position(|floor| floor.contains(&folder))
 }
 

@@ -3,6 +3,7 @@
 //! A name is looked for as `name::`, `name!` or `use name`. A dependency that is there for what it turns on in another crate passes
 //! with the comment `# For its features: …` on the line above it.
 
+use super::crates;
 use crate::source_text::{code_only, without_tests};
 use crate::tree::File;
 
@@ -20,7 +21,7 @@ fn unused(manifest: &File, files: &[File]) -> Vec<String> {
     let all: Vec<(bool, String)> =
         (files.iter().filter(is_own)).map(|file| (is_product(file), code_only(&file.text))).collect();
     // A crate of tests or checks has no product beside them.
-    let has_product = !matches!(folder, "tests" | "xtask" | "bench" | "benches" | "fuzz");
+    let has_product = crates::floor(folder).is_some();
     let mut breaches = Vec::new();
     let (mut section, mut above) = ("", "");
     for line in manifest.text.lines().map(str::trim) {
@@ -81,9 +82,9 @@ mod tests {
         let source = "use used as other;\nuse md5::Md5;\n// in_comment::f\nfn f() { macros!() }\nfn not_idle::g() {}\n\
                       #[cfg(test)]\nmod tests {\n    use in_tests::g;\n}\n";
         let files = [
-            file("a/Cargo.toml", manifest),
-            file("a/src/lib.rs", source),
-            file("a/tests/t.rs", "fn t() { judge::judge() }\n"),
+            file("acme/Cargo.toml", manifest),
+            file("acme/src/lib.rs", source),
+            file("acme/tests/t.rs", "fn t() { judge::judge() }\n"),
             file("b/src/lib.rs", "use idle::i;\nuse in_comment::i;\n"),
         ];
         let breaches = check(&files);

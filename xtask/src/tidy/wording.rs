@@ -3,6 +3,7 @@
 //! Looked at are the sentences of `docs/` and of the pages beside the sources, and the texts in the code of the product. A text in backticks is
 //! a name, and so is one without a space.
 
+use super::crates;
 use crate::source_text::texts;
 use crate::tree::File;
 
@@ -35,36 +36,20 @@ const WORDS: [(&str, &str); 22] = [
 /// Pages whose sentences users read.
 fn is_page(path: &str) -> bool {
     let is_markdown = path.ends_with(".md") && !path.starts_with("docs/decisions/");
-    let is_for_users = !matches!(path, "ARCHITECTURE.md" | "CONTRIBUTING.md");
-    is_markdown
-        && is_for_users
-        && (!path.contains('/') || path.starts_with("docs/") || path.starts_with("examples/"))
+    is_markdown && (!path.contains('/') || path.starts_with("docs/") || path.starts_with("examples/"))
 }
 
 /// Code whose texts users read: all of the product but its tests.
-fn is_product(path: &str) -> bool {
-    const CRATES: [&str; 12] = [
-        "acme/",
-        "app/",
-        "cache/",
-        "conf/",
-        "load/",
-        "net/",
-        "origin/",
-        "server/",
-        "telemetry/",
-        "traces/",
-        "upstream/",
-        "wire/",
-    ];
-    path.ends_with(".rs") && CRATES.iter().any(|name| path.starts_with(name)) && !path.contains("/tests")
+fn is_product(file: &File) -> bool {
+    file.path.ends_with(".rs") && crates::floor(file.top()).is_some() && !file.is_test()
 }
 
 /// A breach for each such word.
 pub(super) fn check(files: &[File]) -> Vec<String> {
     let mut breaches = Vec::new();
     let mut look = |path: &str, number: usize, text: &str| {
-        for (word, instead) in WORDS.iter().filter(|(word, _)| has(text, word)) {
+        let text = text.to_ascii_lowercase();
+        for (word, instead) in WORDS.iter().filter(|(word, _)| has(&text, word)) {
             breaches.push(format!("{path}:{number}: \"{word}\" is not a word of the manual: {instead}"));
         }
     };
@@ -73,7 +58,7 @@ pub(super) fn check(files: &[File]) -> Vec<String> {
             for (number, line) in sentences(&file.text) {
                 look(&file.path, number, &line);
             }
-        } else if is_product(&file.path) {
+        } else if is_product(file) {
             for (number, text) in texts(&file.text).into_iter().filter(|(_, text)| text.contains(' ')) {
                 look(&file.path, number, &without_names(&text));
             }
@@ -122,9 +107,8 @@ fn names(rest: &str) -> bool {
     rest.split_once('"').is_some_and(|(word, _)| !word.contains(' '))
 }
 
-/// Whether a word or words stand in a text by themselves, in any case of their letters.
+/// Whether a word or words stand by themselves in a text in lower case.
 fn has(text: &str, words: &str) -> bool {
-    let text = text.to_ascii_lowercase();
     let is_letter =
         |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '$' | '.' | '/'));
     text.match_indices(words).any(|(at, _)| {
