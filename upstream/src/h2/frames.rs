@@ -2,9 +2,11 @@
 //!
 //! What concerns one call ends that alone; the rest ends the link. Before: `link`; next: `driver`, which reads them.
 
+use super::idle_frames::IdleFrames;
 use super::link::Link;
 use super::lost::Lost;
 use super::ongoing::{Answer, Ongoing};
+use millstream_net::clock;
 use millstream_net::streams::BadBody;
 use millstream_wire::Headers;
 use millstream_wire::h1::head::HeadLimits;
@@ -22,9 +24,6 @@ use millstream_wire::other_protocol;
 
 /// Largest head, whatever a location accepts (`proxy_buffer_size`, `grpc_buffer_size`).
 const LIMITS: HeadLimits = HeadLimits { line: 256 * 1024, total: 256 * 1024, fields: 1000 };
-
-/// Frames in a row that carry nothing: more only keep a core busy (RFC 9113 §10.5).
-const MOST_IDLE_FRAMES: u32 = 10_000;
 
 /// A connection error: its code, and what the server sent.
 #[derive(Debug, Clone, Copy)]
@@ -48,8 +47,7 @@ pub(super) struct Reader {
     blocks: Blocks,
     /// Whether its SETTINGS have come, which must be first (RFC 9113 §3.4).
     has_begun: bool,
-    /// Frames since the last one that carried anything.
-    idle_frames: u32,
+    idle_frames: IdleFrames,
 }
 
 impl From<BadBlock> for Broken {
@@ -93,9 +91,11 @@ impl Reader {
         {
             return Err(Broken(ErrorCode::ProtocolError, "no SETTINGS at first"));
         }
-        self.idle_frames = if carries_something(&frame) { 0 } else { self.idle_frames + 1 };
-        if self.idle_frames > MOST_IDLE_FRAMES {
-            return Err(Broken(ErrorCode::EnhanceYourCalm, "10,000 frames in a row that carry nothing"));
+        if self.idle_frames.overflow(&frame, clock::now) {
+            return Err(Broken(
+                ErrorCode::EnhanceYourCalm,
+                "10,000 frames in 100 seconds that carry nothing",
+            ));
         }
         let block = self.blocks.take(&frame, LIMITS.total)?;
         if !matches!(frame, Frame::Settings { .. }) && !self.blocks.has_begun() {
@@ -172,24 +172,6 @@ impl Reader {
         }
         call.trailers(trailers);
         ended(call)
-    }
-}
-
-/// Whether a frame affects a call or a window.
-fn carries_something(frame: &Frame<'_>) -> bool {
-    match frame {
-        Frame::Data { data, end, .. } => !data.is_empty() || *end,
-        Frame::Headers { .. }
-        | Frame::Continuation { .. }
-        | Frame::WindowUpdate { .. }
-        | Frame::Reset { .. }
-        | Frame::GoAway { .. }
-        | Frame::PushPromise { .. } => true,
-        Frame::Settings { .. }
-        | Frame::Ping { .. }
-        | Frame::Priority { .. }
-        | Frame::PriorityUpdate { .. }
-        | Frame::Unknown { .. } => false,
     }
 }
 

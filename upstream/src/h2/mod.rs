@@ -13,6 +13,7 @@ mod lost;
 mod ongoing;
 mod link;
 mod call;
+mod idle_frames;
 mod frames;
 mod driver;
 mod links;
