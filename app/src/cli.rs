@@ -78,9 +78,9 @@ pub enum SignalName {
     Stop,
     /// Graceful stop.
     Quit,
-    /// Open the log files anew.
+    /// Reopen the log files.
     Reopen,
-    /// Read the configuration anew.
+    /// Reload the configuration.
     Reload,
 }
 
@@ -108,7 +108,7 @@ struct Line {
     /// The configuration file
     #[arg(short = 'c', value_name = "FILE", default_value = DEFAULT_FILES[0])]
     configuration: PathBuf,
-    /// The directory that relative paths are relative to
+    /// Resolve relative paths against this directory
     #[arg(short = 'p', value_name = "PREFIX", default_value = DEFAULT_PREFIX)]
     prefix: PathBuf,
     /// The error log, unless the configuration names one (`stderr` for the terminal)
@@ -135,30 +135,30 @@ struct Line {
     /// Send a signal to the running process
     #[arg(short = 's', value_name = "SIGNAL")]
     signal: Option<SignalName>,
-    /// Ignore directives that only nginx knows, if they only affect logs, speed or looks
+    /// Ignore unsupported directives of nginx if they only affect logs, speed or appearance
     #[arg(long)]
     lenient: bool,
 }
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Put a cache in front of an API; without a URL, of an embedded demo API
+    /// Put a cache in front of an API, or without a URL in front of an embedded demo API
     Serve(Box<ServeUrl>),
     /// Import an nginx configuration: check it, copy it, and report what differs
     Import(Import),
     /// Purge stored responses: URLs, prefixes, tags, or a whole zone
     Purge(Purge),
-    /// Explain the response to a URL: key, variants, freshness, and what decided
+    /// Explain the response to a URL: key, variants, freshness, and the causes
     Explain(Explain),
     /// Show the live dashboard in the terminal
     Top(Top),
     /// Load a server and measure throughput, latency, errors, and the bottleneck
     Bench(Box<Bench>),
-    /// Measure what each caching feature gains in front of your API
+    /// Measure the gain from each caching feature in front of your API
     Ladder(Ladder),
-    /// Do the same in front of a simulated API, in about 45 seconds
+    /// Run the ladder in front of a simulated API, in about 45 seconds
     Demo(Demo),
-    /// Measure whether another API server helps, alone and behind the proxy
+    /// Measure whether another API server helps, directly and through the proxy
     Capacity(Capacity),
     /// Print the completion script of a shell
     #[command(hide = true)]
@@ -180,13 +180,13 @@ pub struct Reach {
     /// The configuration of the running process, which names its control socket
     #[arg(short = 'c', value_name = "FILE", default_value = DEFAULT_FILES[0])]
     configuration: PathBuf,
-    /// The directory that relative paths are relative to
+    /// Resolve relative paths against this directory
     #[arg(short = 'p', id = "directory", value_name = "PREFIX", default_value = DEFAULT_PREFIX)]
     prefix: PathBuf,
-    /// Directives of the main context that it was started with
+    /// Directives of the main context that the process was started with
     #[arg(short = 'g', value_name = "DIRECTIVES")]
     globals: Option<String>,
-    /// Use an API instead: http://host:port/path or unix:/path.sock
+    /// Use this API instead of the control socket: http://host:port/path or unix:/path.sock
     #[arg(long, value_name = "URL")]
     pub api: Option<String>,
     /// The token for the API
@@ -197,7 +197,7 @@ pub struct Reach {
 /// `purge …`.
 #[derive(Debug, Clone, Args)]
 pub struct Purge {
-    /// URLs to purge, with all variants; a trailing * makes it a prefix
+    /// URLs to purge, with all variants; a trailing * makes a URL a prefix
     pub urls: Vec<String>,
     /// Purge all URLs with this prefix
     #[arg(long, value_name = "URL")]
@@ -205,7 +205,7 @@ pub struct Purge {
     /// Purge responses with this tag (Surrogate-Key, Cache-Tag, xkey, proxy_cache_tag)
     #[arg(long, value_name = "TAG")]
     pub tag: Vec<String>,
-    /// Purge a key as proxy_cache_key makes it (with --zone)
+    /// Purge this key, as proxy_cache_key builds it (with --zone)
     #[arg(long, value_name = "KEY")]
     pub key: Vec<String>,
     /// Purge only in this cache zone
@@ -242,7 +242,7 @@ pub struct Explain {
 /// `serve URL …`.
 #[derive(Debug, Clone, Args)]
 pub struct ServeUrl {
-    /// The API: http://host:port, https://host or unix:/path.sock; several share the load
+    /// The API: http://host:port, https://host or unix:/path.sock; several URLs share the load
     pub urls: Vec<String>,
     /// Listen on a port, address:port or unix:/path
     #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
@@ -266,10 +266,10 @@ pub struct ServeUrl {
     /// Query arguments that are not part of the cache key, such as utm_*,gclid,fbclid
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub ignore_args: Vec<String>,
-    /// Send a stale response during a refresh, for as long as it was fresh and at most this long
+    /// During a refresh, send the stale response for as long as it was fresh, but at most this long
     #[arg(long, default_value = "10s", value_name = "TIME")]
     pub stale: String,
-    /// Send a stale response if the API fails, for this long after it expired
+    /// If the API fails, send the stale response for this long after it expired
     #[arg(long, default_value = "10m", value_name = "TIME")]
     pub stale_if_error: String,
     /// Memory for cached responses
@@ -278,7 +278,7 @@ pub struct ServeUrl {
     /// Worker threads: a number or auto
     #[arg(long, default_value = "auto", value_name = "N")]
     pub workers: String,
-    /// Connections of each worker, including those to the API
+    /// Maximum connections of each worker, including those to the API
     #[arg(long, default_value = "4096", value_name = "N")]
     pub connections: String,
     /// Maximum size of a request body; 0 for no limit
@@ -290,7 +290,7 @@ pub struct ServeUrl {
     /// Timeout for connecting to the API
     #[arg(long, default_value = "5s", value_name = "TIME")]
     pub connect_timeout: String,
-    /// Timeout between two reads from the API, and for silence on a WebSocket
+    /// Timeout between two reads from the API, and for an idle WebSocket
     #[arg(long, default_value = "60s", value_name = "TIME")]
     pub read_timeout: String,
     /// Timeout between two writes to the API
@@ -302,13 +302,13 @@ pub struct ServeUrl {
     /// Trust X-Forwarded-For, -Proto, -Host and X-Real-IP from this proxy: address, network or unix:
     #[arg(long, value_name = "ADDRESS")]
     pub trust_proxy: Vec<String>,
-    /// Send the client's address to the API, which keeps addresses from sharing responses, or hide it
+    /// Send the client's address to the API (different addresses then share only public responses), or hide it
     #[arg(long, default_value = "send", value_name = "send|hide")]
     pub client_address: ClientAddress,
     /// Who may purge over HTTP: no one, programs on this machine (and all clients of a proxy on it), or clients with a token
     #[arg(long, default_value = "off", value_name = "off|local|token=FILE")]
     pub purge: PurgeBy,
-    /// Serve as this user if root starts it (default: nobody)
+    /// If started by root, serve as this user (default: nobody)
     #[arg(long, value_name = "USER")]
     pub user: Option<String>,
     /// Write an access log to this file

@@ -63,7 +63,7 @@ pub(crate) const ALL: &[Case] = &[
     },
     Case {
         name: "hit",
-        about: "cache hit, 900 B of JSON, `api-5` with its buffered log (HAProxy's cache and the floor write none)",
+        about: "cache hit, 900 B of JSON, `api-5` with its buffered log (HAProxy's cache and `bare epoll` write none)",
         target: "/api?size=900&age=86400",
         size: 900,
         products: &[Millstream, Nginx, Haproxy, Floor],
@@ -169,7 +169,7 @@ pub(crate) const ALL: &[Case] = &[
     },
     Case {
         name: "microcache",
-        about: "microcache of 1 s with lock over a page that takes 0.18 to 0.66 s (`blog-3`), 60 KB of text",
+        about: "microcache of 1 s with lock, in front of a page that takes 0.18 to 0.66 s (`blog-3`), 60 KB of text",
         target: "/page?size=61440&kind=text&delay=180-660",
         connections: Some(10),
         size: 61_440,

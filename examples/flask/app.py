@@ -1,7 +1,7 @@
-"""A small API of the kind that people put a cache in front of: every answer costs a little Python.
+"""A small API of the kind that people put a cache in front of: every response costs some CPU time in Python.
 
-It stands for yours. `/` is what the articles measured, `/items/<id>` has a validator and a lifetime of its own,
-`/slow` takes the time of a page with many database queries, `/me` is personal, and `/private` says that it must never be shared.
+Replace it with your own. `/` is a short list, `/items/<id>` has a validator and a lifetime of its own,
+`/slow` takes as long as a page with many database queries, `/me` is personal, and `/private` forbids any sharing.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ from flask import Flask, jsonify, make_response, request
 
 app = Flask(__name__)
 
-# About 900 bytes, as the JSON of a typical list.
+# About 900 bytes, like the JSON of a typical list.
 PEOPLE = [
     {"id": number, "name": f"Person {number}", "mail": f"person{number}@example.org", "active": number % 3 != 0}
     for number in range(11)
@@ -32,7 +32,7 @@ def item(number):
     answer = make_response(jsonify(id=number, text=text))
     answer.headers["Cache-Control"] = "public, max-age=60, stale-while-revalidate=30"
     answer.set_etag(hashlib.sha256(text.encode()).hexdigest()[:16])
-    # 304 when the client (or the cache in front) has this version already.
+    # 304 if the client (or the cache in front) already has this version.
     return answer.make_conditional(request)
 
 
@@ -51,12 +51,12 @@ def private():
 
 @app.get("/me")
 def me():
-    """A personal page that says nothing of caching, as most do."""
+    """A personal page without caching headers, like most."""
     user = request.cookies.get("session") or request.headers.get("X-Api-Key")
     return jsonify(you=user or request.headers.get("Authorization", "nobody"))
 
 
 @app.get("/client")
 def client():
-    """What the proxy in front says of the client."""
+    """The request fields that the proxy in front sends."""
     return jsonify({name.lower(): value for name, value in request.headers.items()})

@@ -1,4 +1,4 @@
-"""Gunicorn's settings: workers = CPUs × 2 + 1, threads for the waits, a unix socket beside this file unless told."""
+"""Gunicorn's settings: workers = CPUs × 2 + 1, threads for requests that wait, and a Unix socket in the working directory unless API_SOCKET names another."""
 
 import multiprocessing
 import os

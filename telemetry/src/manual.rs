@@ -10,9 +10,9 @@ pub fn metrics_markdown() -> String {
     let mut page = String::from(
         "# Metrics\n\nGenerated from `telemetry/src/metrics/table.rs`; change it there.\n\n\
          Counters start with the process and survive a reload. `GET …/metrics` of the API returns all metrics, in Prometheus's text \
-         format or as OpenMetrics. The control socket always has it:\n\n    \
+         format or as OpenMetrics. They are always available on the control socket:\n\n    \
          curl --unix-socket /etc/millstream/logs/nginx.sock http://localhost/metrics\n\n\
-         So has a location with the API, for Prometheus on another machine for example:\n\n    \
+         A location with the API provides them too, for example for Prometheus on another machine:\n\n    \
          location /api/ {\n        api;\n        api_allow 127.0.0.1 10.0.0.5;\n    }\n\n\
          There it is `GET /api/metrics`. With `metrics_interval` in `otel_exporter`, all metrics are also sent to an OpenTelemetry collector \
          ([tracing.md](tracing.md#metrics)). The state of each cache zone is in `GET …/caches`; see [purging.md](purging.md).\n",

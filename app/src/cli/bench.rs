@@ -16,9 +16,9 @@ use std::time::Duration;
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "A closed loop (the default, as in wrk and ab) sends the next request when the response arrives: the server sets the pace.\nAn open \
-    loop (--rate, as wrk2's -R) sends each request when it is due, and latency counts from then: it shows stalls of the server.\n\nExit status: 0 \
-    measured, 1 wrong use or nothing could be measured, 2 all responses were errors, 6 a --fail condition is true or cannot be evaluated, 130 \
-    interrupted; of compare 3 better, 4 worse, 5 inconclusive."
+    loop (--rate, as wrk2's -R) sends each request when it is due, and latency counts from then: this exposes stalls of the server.\n\nExit status: 0 \
+    measured, 1 usage error or nothing could be measured, 2 all responses were errors, 6 a --fail condition is true or cannot be evaluated, 130 \
+    interrupted; for compare: 3 better, 4 worse, 5 inconclusive."
 )]
 pub struct Bench {
     #[command(subcommand)]
@@ -37,8 +37,8 @@ pub enum BenchVerb {
 /// A comparison.
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "Run both sides in turns, at least four times each.\n\nExit status: 0 no difference was found, 3 the second side is better, 4 it is \
-    worse, 5 inconclusive (too few runs, a closed loop compared with an open one, a run on both sides, no responses), 1 wrong use."
+    after_help = "Run both sides alternately, at least four times each.\n\nExit status: 0 no difference was found, 3 the second side is better, 4 it is \
+    worse, 5 inconclusive (too few runs, a closed loop compared with an open one, the same run on both sides, no responses), 1 usage error."
 )]
 pub struct Compare {
     /// JSON files of the runs before the change (without --with: one before, one after)
@@ -93,8 +93,8 @@ pub struct Load {
     /// also -m with a number, as in h2load
     #[arg(long, value_name = "N", value_parser = count, requires = "http2")]
     pub streams: Option<u64>,
-    /// The method (default: GET, or POST with a body). A first request checks for a response before the
-    /// load, except for an unsafe method with -n. With --http2, a number sets the streams
+    /// The method (default: GET, or POST with a body). One request before the load checks
+    /// that the server responds, except for an unsafe method with -n. With --http2, a number sets the streams
     #[arg(short = 'm', long, value_name = "METHOD")]
     pub method: Vec<String>,
     /// The body; @FILE sends a file of up to 256 MB
@@ -103,11 +103,11 @@ pub struct Load {
     /// Pipelined requests per connection
     #[arg(long, value_name = "N", default_value = "1", value_parser = count)]
     pub pipeline: u64,
-    /// Use an open loop with this rate in requests/s, regardless of the server
+    /// Use an open loop: send this many requests/s, however fast the server is
     #[arg(short = 'R', long, value_name = "N", value_parser = rate, conflicts_with = "find_max")]
     pub rate: Option<f64>,
     /// Use an open loop in stages of TIME:RATE, such as 10s:100,30s:1k: the rate rises or falls linearly
-    /// from that of the stage before, at first from 0 (as k6's ramping-arrival-rate); 0s:RATE jumps
+    /// from that of the previous stage, initially from 0 (like k6's ramping-arrival-rate); 0s:RATE jumps
     #[arg(long, value_name = "STAGES", value_parser = stage, value_delimiter = ',', allow_hyphen_values = true,
           conflicts_with_all = ["rate", "find_max", "duration", "requests", "warm_up"])]
     pub stages: Vec<RateStage>,
@@ -124,21 +124,21 @@ pub struct Load {
     /// Timeout for a response, and for a connection
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
     pub timeout: Duration,
-    /// Count other statuses than these as errors: 200,404 (default: any below 400 is expected)
+    /// Count all statuses except these as errors: 200,404 (default: any below 400 is expected)
     #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = within(100..=999_u16))]
     pub status: Vec<u16>,
     /// Count bodies that differ from the first response as errors
     #[arg(long, conflicts_with = "log")]
     pub same_body: bool,
-    /// Replay the GET and HEAD requests of an access log, in their order, on the server of the URL, which
-    /// must have no path (-: standard input). A request with a 4xx in the log may get it again
+    /// Replay the GET and HEAD requests of an access log, in their order, on the server in the URL, which
+    /// must have no path (-: standard input). A request that got a 4xx in the log may get it again
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
     /// With --log, use the log's own timing, this many times as fast (an open loop)
     #[arg(long, value_name = "FACTOR", value_parser = factor, requires = "log",
           conflicts_with_all = ["rate", "find_max", "stages", "requests", "warm_up"])]
     pub speed: Option<f64>,
-    /// Replace {{name}} in URL, fields and body by the values of a CSV file with a header line, or of JSON
+    /// Replace {{name}} in URL, fields and body with the values of a CSV file with a header line, or of JSON
     /// lines (.jsonl), one row per request; up to 200,000 rows and 64 MB
     #[arg(long, value_name = "FILE", conflicts_with = "log")]
     pub data_file: Option<PathBuf>,
@@ -165,7 +165,7 @@ pub struct Load {
     #[arg(long, value_name = "BOUND", value_parser = bound)]
     pub fail: Vec<Threshold>,
     /// Search for the highest rate that holds, and confirm it in 15 further trials. A rate holds if 99 % of
-    /// the due requests have a response when the trial ends, apart from those always in progress. -d is
+    /// the due requests have a response when the trial ends, not counting those always in progress. -d is
     /// the duration of a trial (default: 5s, longer for a low rate)
     #[arg(long, conflicts_with = "requests")]
     pub find_max: bool,
@@ -187,10 +187,10 @@ pub struct Load {
     /// Write the figures in Prometheus's text format to this file
     #[arg(long, value_name = "FILE")]
     pub export_prometheus: Option<PathBuf>,
-    /// Print no progress on standard error (as -q of ab and k6)
+    /// Print no progress on standard error (like -q of ab and k6)
     #[arg(short = 'q', long)]
     pub quiet: bool,
-    /// Confirm that you may load servers on the public internet
+    /// Confirm that you may put load on servers on the public internet
     #[arg(long)]
     pub yes: bool,
 }
@@ -200,15 +200,15 @@ pub struct Load {
 pub enum ArrivalsOption {
     /// At equal intervals
     Constant,
-    /// As many independent clients arrive
+    /// As from many independent clients
     Poisson,
 }
 
 /// In which order the rows of a data file are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DataOrder {
-    /// As in the file, each thread from another row on
+    /// As in the file; each thread starts at a different row
     Sequence,
-    /// Each once in a pseudo-random order, then again; the same order in each run
+    /// Each row once in a pseudo-random order, then again; the same order in each run
     Random,
 }

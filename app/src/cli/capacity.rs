@@ -53,7 +53,7 @@ pub struct Capacity {
     /// Print no progress on standard error
     #[arg(short = 'q', long)]
     pub quiet: bool,
-    /// Confirm that you may load servers on the public internet
+    /// Confirm that you may put load on servers on the public internet
     #[arg(long)]
     pub yes: bool,
 }

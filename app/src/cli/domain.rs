@@ -10,13 +10,13 @@ pub const LETS_ENCRYPT: &str = "https://acme-v02.api.letsencrypt.org/directory";
 /// The names that TLS is spoken for, and who says that they are ours.
 #[derive(Debug, Clone, Args)]
 pub struct Domains {
-    /// Serve HTTPS for this name with an automatic certificate; agrees to the authority's terms
+    /// Serve HTTPS for this name with an automatic certificate, and accept the authority's terms
     #[arg(long, value_name = "NAME", conflicts_with = "listen")]
     pub domain: Vec<String>,
     /// With --domain, listen for HTTPS on this port or address:port
     #[arg(long, default_value = "443", value_name = "ADDRESS", requires = "domain")]
     pub https: String,
-    /// With --domain, listen here for the authority's checks and redirect others to https
+    /// With --domain, listen here for the authority's checks and redirect other requests to https
     #[arg(long, default_value = "80", value_name = "ADDRESS", requires = "domain")]
     pub http: String,
     /// With --domain, the directory URL of the ACME server

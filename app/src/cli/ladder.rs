@@ -28,7 +28,7 @@ pub struct Ladder {
     /// The body of the request
     #[arg(short = 'b', long, value_name = "TEXT", default_value = "")]
     pub body: String,
-    /// Connections (default: by the API's response time, at most 50)
+    /// Connections (default: 50, or fewer for a slow API)
     #[arg(short = 'c', long, value_name = "N", value_parser = within(1..=10_000_u32))]
     pub connections: Option<u32>,
     /// Rounds; the result is their median (default: 6, or 4 if 6 take longer than two minutes; fewer
@@ -47,7 +47,7 @@ pub struct Ladder {
     /// Measure only these steps, by name or number: microcache,lock or 1-5
     #[arg(long, value_name = "STEPS")]
     pub steps: Option<String>,
-    /// Also measure these, in turns: nginx, haproxy, varnish
+    /// Also measure these servers, alternately: nginx, haproxy, varnish
     #[arg(long, value_name = "NAMES")]
     pub against: Option<String>,
     /// Cache responses without caching headers for this long, such as 1d (default: 1s)
@@ -59,10 +59,10 @@ pub struct Ladder {
     /// Write an HTML page with charts to this file
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Print the configuration of a step and exit (with --against, that server's)
+    /// Print the configuration of a step and exit (with --against, of that server)
     #[arg(long, value_name = "STEP")]
     pub print: Option<String>,
-    /// Confirm that you may load this address of the public internet
+    /// Confirm that you may put load on this public address
     #[arg(long)]
     pub yes: bool,
 }
@@ -70,7 +70,7 @@ pub struct Ladder {
 /// `demo`.
 #[derive(Debug, Clone, Args)]
 pub struct Demo {
-    /// Write the HTML page to this file (default: millstream-demo.html, here or with the temporary files)
+    /// Write the HTML page to this file (default: millstream-demo.html, in the working directory or the temporary one)
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Write the figures as JSON to this file (-: standard output)
@@ -79,7 +79,7 @@ pub struct Demo {
     /// Time that the simulated API takes for each request
     #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = duration)]
     pub service_time: Duration,
-    /// Requests that it serves at the same time
+    /// Requests that the simulated API serves at the same time
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = within(1..=256_u32))]
     pub workers: u32,
     /// Approximate duration of the demo; at least 45s, for four rounds of all steps

@@ -8,9 +8,9 @@ use std::str::FromStr;
 /// `--client-address`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum ClientAddress {
-    /// The API is told it.
+    /// The API receives the address.
     Send,
-    /// It is not.
+    /// The API does not receive it.
     Hide,
 }
 

@@ -22,10 +22,10 @@ pub struct Top {
     /// The configuration of the running process, which names its control socket
     #[arg(short = 'c', value_name = "FILE", default_value = DEFAULT_FILES[0])]
     configuration: PathBuf,
-    /// The directory that relative paths are relative to
+    /// Resolve relative paths against this directory
     #[arg(short = 'p', id = "directory", value_name = "PREFIX", default_value = DEFAULT_PREFIX)]
     prefix: PathBuf,
-    /// Directives of the main context that it was started with
+    /// Directives of the main context that the process was started with
     #[arg(short = 'g', value_name = "DIRECTIVES")]
     globals: Option<String>,
 }

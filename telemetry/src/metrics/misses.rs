@@ -95,7 +95,7 @@ impl CauseFamily {
             CauseFamily::NotStored => MetricLine {
                 name: "millstream_cache_not_stored_total",
                 labels: "location, cause",
-                doc: "Responses that might have been stored and were not, by location and cause.",
+                doc: "Responses that might have been stored but were not, by location and cause.",
             },
         }
     }

@@ -54,7 +54,7 @@ families! { LOCATIONS of LocationSnapshot {
         |s, labels, location| s.time(labels, location.origin.time);
     "millstream_origin_saved_requests_total" Counter "Requests served from the cache without an upstream server, by location."
         |s, labels, location| s.value(labels, location.origin.saved_requests);
-    "millstream_origin_saved_duration_seconds_total" Counter "Time that the upstream servers would have taken for these, by their mean."
+    "millstream_origin_saved_duration_seconds_total" Counter "Time that the upstream servers would have taken for these, estimated from their mean time."
         |s, labels, location| s.time(labels, location.origin.saved_time);
 } }
 
