@@ -31,7 +31,7 @@ pub struct Ladder {
     /// Connections (default: 50, or fewer for a slow API)
     #[arg(short = 'c', long, value_name = "N", value_parser = within(1..=10_000_u32))]
     pub connections: Option<u32>,
-    /// Rounds; the result is their median (default: 6, or 4 if 6 take longer than two minutes; fewer
+    /// Rounds; the result is their median (default: 6, or 5 or 4 if 6 take longer than two minutes; fewer
     /// than 4 are inconclusive)
     #[arg(long, value_name = "N", value_parser = within(1..=100_u32))]
     pub rounds: Option<u32>,
