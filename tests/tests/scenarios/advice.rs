@@ -461,7 +461,7 @@ const CHECKED: &[Checked] = &[
 ];
 
 /// Rules whose help changes neither what is cached nor who gets it: rights, listeners, notes; and `members`,
-/// whose help separates two locations (`conf/tests/sharing.rs`). `unused_zones` and `unobeyed` name a
+/// whose help separates two locations (`conf/tests/conf/sharing.rs`). `unused_zones` and `unobeyed` name a
 /// location "whose responses are the same for every client".
 const OTHERS: [&str; 7] = [
     "strangers",

@@ -6,6 +6,8 @@ use std::fs;
 use millstream_conf::diagnostics::{Diagnostic, Severity};
 use millstream_conf::{Loaded, Options, load};
 
+use crate::fixture::{in_http, in_location, in_server};
+
 fn read(text: &str, lenient: bool) -> Loaded {
     let directory = tempfile::tempdir().expect("a directory");
     fs::write(directory.path().join("nginx.conf"), text).expect("written");
@@ -15,18 +17,6 @@ fn read(text: &str, lenient: bool) -> Loaded {
         lenient,
         ..Options::default()
     })
-}
-
-fn in_http(directives: &str) -> String {
-    format!("events {{ }} http {{ access_log off; {directives} }}")
-}
-
-fn in_server(directives: &str) -> String {
-    in_http(&format!("server {{ listen 8080; {directives} }}"))
-}
-
-fn in_location(directives: &str) -> String {
-    in_server(&format!("location / {{ {directives} }}"))
 }
 
 fn findings(loaded: &Loaded, severity: Severity) -> Vec<Diagnostic> {
@@ -246,13 +236,13 @@ fn the_caret_stands_under_the_place_after_letters_of_several_bytes() {
 /// What Debian's package installs, with includes spliced.
 #[test]
 fn the_configuration_of_debians_package_loads() {
-    let loaded = read(include_str!("stock/debian.conf"), false);
+    let loaded = read(include_str!("../stock/debian.conf"), false);
     assert!(loaded.configuration.is_some(), "{:#?}", findings(&loaded, Severity::Error));
 }
 
 #[test]
 fn the_configuration_that_nginx_itself_comes_with_loads_without_a_word() {
-    let loaded = read(include_str!("stock/nginx.conf"), false);
+    let loaded = read(include_str!("../stock/nginx.conf"), false);
     assert!(loaded.configuration.is_some(), "{:#?}", findings(&loaded, Severity::Error));
     assert!(findings(&loaded, Severity::Warning).is_empty(), "{:#?}", findings(&loaded, Severity::Warning));
 }

@@ -8,14 +8,9 @@ use millstream_conf::model::{
     ResolverId, Return, ReturnBody, Server, ServerName, Settings, StatusZone, StickyWay, Template, TimeTo,
     WorkerProcesses,
 };
-use millstream_conf::{Options, load, load_text, manual};
+use millstream_conf::{Options, load, manual};
 
-fn model(text: &str) -> Configuration {
-    let loaded = load_text("test.conf", text, "/prefix".as_ref());
-    let findings: String =
-        loaded.diagnostics.sorted().iter().map(|finding| finding.render(&loaded.sources)).collect();
-    loaded.configuration.unwrap_or_else(|| panic!("{text}\n{findings}"))
-}
+use crate::fixture::{model, settings};
 
 fn with_http(directives: &str) -> Configuration {
     model(&format!("events {{ }} http {{ {directives} }}"))
@@ -25,13 +20,8 @@ fn server(configuration: &Configuration) -> &Server {
     &configuration.http.servers[0]
 }
 
-fn prefix<'a>(configuration: &'a Configuration, path: &str) -> &'a Settings {
-    let found = server(configuration).locations.prefixes.iter().find(|(known, _)| known == path);
-    &configuration.http.location(found.expect("the location is there").1).settings
-}
-
 fn proxy(configuration: &Configuration, path: &str) -> Pass {
-    prefix(configuration, path).pass().cloned().expect("the location proxies")
+    settings(configuration, path).pass().cloned().expect("the location proxies")
 }
 
 #[test]
@@ -57,7 +47,7 @@ fn defaults_are_nginxs() {
     assert_eq!(server.settings.client_header.large_buffers, (4, 8192));
     assert!(server.settings.client_header.merge_slashes && server.name.is_empty());
     assert!(matches!(&server.names[..], [ServerName::Exact(name)] if name.is_empty()));
-    let settings = prefix(&configuration, "/");
+    let settings = settings(&configuration, "/");
     assert_eq!((settings.keepalive.timeout.as_secs(), settings.keepalive.requests), (75, 1000));
     assert_eq!((settings.keepalive.time.as_secs(), settings.client_body.max_size), (3600, 1 << 20));
     assert_eq!(settings.files.root.path.as_literal(), Some("/prefix/html"));
@@ -75,7 +65,7 @@ fn every_coding_has_settings_of_its_own_with_the_defaults_of_its_module() {
         "brotli on; zstd on; gzip_types text/css;
          server { location / { brotli_window 16k; brotli_types text/css; zstd_comp_level 7; gzip_disable msie6 ^curl; } }",
     );
-    let settings = prefix(&configuration, "/");
+    let settings = settings(&configuration, "/");
     let (brotli, zstd) = (&settings.brotli, &settings.zstd);
     assert_eq!((brotli.enabled, brotli.level, brotli.min_length, brotli.window), (true, 6, 20, 14));
     assert_eq!((zstd.enabled, zstd.level, zstd.min_length), (true, 7, 20));
@@ -146,7 +136,7 @@ fn an_access_log_that_is_off_is_off_whatever_stands_beside_it() {
          }",
     );
     let logs =
-        ["/after", "/before", "/two", "/none"].map(|path| prefix(&configuration, path).logs.access.len());
+        ["/after", "/before", "/two", "/none"].map(|path| settings(&configuration, path).logs.access.len());
     assert_eq!(logs, [0, 0, 2, 1]);
 }
 
@@ -160,7 +150,7 @@ fn the_two_times_of_keepalive_timeout_are_inherited_apart() {
          }",
     );
     let times = ["/one", "/both", "/none"].map(|path| {
-        let settings = prefix(&configuration, path);
+        let settings = settings(&configuration, path);
         (settings.keepalive.timeout.as_secs(), settings.keepalive.header.map(|header| header.as_secs()))
     });
     assert_eq!(times, [(10, Some(60)), (10, None), (75, Some(60))]);
@@ -178,10 +168,10 @@ fn lists_of_a_level_replace_those_above() {
              location @x { return 404; }
          }",
     );
-    let kept = prefix(&configuration, "/kept");
+    let kept = settings(&configuration, "/kept");
     assert_eq!((kept.headers.add.len(), kept.error_pages.len(), kept.logs.access.len()), (1, 1, 0));
     assert!(kept.gzip.enabled);
-    let own = prefix(&configuration, "/own");
+    let own = settings(&configuration, "/own");
     assert_eq!(
         own.headers.add.iter().map(|field| (&*field.name, field.always)).collect::<Vec<_>>(),
         [("B", true)]
@@ -359,12 +349,12 @@ fn a_resolver_holds_below_where_it_stands_and_for_upstreams_above_it() {
     let http = &configuration.http;
     let of = |id: Option<ResolverId>| &http.resolvers[id.expect("there is one").0 as usize];
     let tcp = |text: &str| PeerAddress::Tcp(text.parse().expect("an address"));
-    let above = &prefix(&configuration, "/above/").resolver;
+    let above = &settings(&configuration, "/above/").resolver;
     assert_eq!(of(above.servers).servers, [tcp("127.0.0.11:53"), tcp("[::1]:5300")]);
     assert_eq!(of(above.servers).valid, Some(Duration::from_secs(10)));
     assert!(of(above.servers).ipv4 && !of(above.servers).ipv6);
     assert_eq!(above.timeout, Duration::from_secs(3));
-    assert_eq!(of(prefix(&configuration, "/own/").resolver.servers).servers, [tcp("127.0.0.53:53")]);
+    assert_eq!(of(settings(&configuration, "/own/").resolver.servers).servers, [tcp("127.0.0.53:53")]);
     let [a, b] = &http.upstreams[..] else { panic!("two") };
     assert_eq!(a.resolver, above.servers);
     assert_eq!(
@@ -388,15 +378,15 @@ fn return_and_types_have_their_forms() {
     assert!(matches!(own.matches, LocationMatch::Server));
     let first = first_return(&own.settings);
     assert!(first.status == 301 && matches!(first.body, ReturnBody::Url(_)));
-    let of = |path| first_return(prefix(&configuration, path)).clone();
+    let of = |path| first_return(settings(&configuration, path)).clone();
     assert!(matches!(of("/text"), r if r.status == 200 && matches!(r.body, ReturnBody::Text(_))));
     assert!(matches!(of("/url"), r if r.status == 302 && matches!(r.body, ReturnBody::Url(_))));
     assert!(matches!(of("/code"), r if r.status == 444 && matches!(r.body, ReturnBody::None)));
     assert!(matches!(of("/nowhere").body, ReturnBody::Url(url) if url.as_literal() == Some("")));
     assert!(matches!(of("/empty").body, ReturnBody::None) && matches!(of("/204").body, ReturnBody::None));
     assert!(matches!(of("/300").body, ReturnBody::Text(text) if text.as_literal() == Some("")));
-    assert_eq!(prefix(&configuration, "/text").types.by_extension["map"].as_ref(), "application/json");
-    assert_eq!(&*prefix(&configuration, "/text").types.default, "a/b");
+    assert_eq!(settings(&configuration, "/text").types.by_extension["map"].as_ref(), "application/json");
+    assert_eq!(&*settings(&configuration, "/text").types.default, "a/b");
 }
 
 #[test]
@@ -414,7 +404,7 @@ fn a_cache_zone_can_live_in_memory_alone() {
     assert_eq!((cache.valid.len(), cache.key_names_credential), (4, false));
     assert!(proxy.exchange.hides(b"X-A") && !proxy.exchange.hides(b"Server"));
     assert_eq!(server(&configuration).status_zone, StatusZone::Named("api".into()));
-    assert_eq!(prefix(&configuration, "/").status_zone, StatusZone::Named("root".into()));
+    assert_eq!(settings(&configuration, "/").status_zone, StatusZone::Named("root".into()));
 }
 
 #[test]

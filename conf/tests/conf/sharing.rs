@@ -1,7 +1,9 @@
 //! Warnings where one user may get what was made for another, and the silence where the file has seen to it.
 
+use millstream_conf::Loaded;
 use millstream_conf::diagnostics::Severity;
-use millstream_conf::{Loaded, load_text};
+
+use crate::fixture::{in_http, no_error, text};
 
 const USERS: &str = "are stored and sent to every client";
 const COOKIES: &str = "sent to clients with other cookies";
@@ -9,17 +11,15 @@ const BYPASS: &str = "\"proxy_cache_bypass\" alone does not keep users apart";
 const HOSTS: &str = "sent to clients of another";
 
 fn in_cached(directives: &str) -> String {
-    format!(
-        "events {{ }} http {{ access_log off; proxy_cache_path memory keys_zone=z:1m; server {{ listen 8080;\nlocation / \
-         {{ proxy_cache z; proxy_pass http://127.0.0.1:8000; {directives} }} }} }}"
-    )
+    in_http(&format!(
+        "proxy_cache_path memory keys_zone=z:1m; server {{ listen 8080;\nlocation / {{ proxy_cache z; \
+         proxy_pass http://127.0.0.1:8000; {directives} }} }}"
+    ))
 }
 
-fn warnings(text: &str) -> (Loaded, Vec<String>) {
-    let loaded = load_text("test.conf", text, "/prefix".as_ref());
-    let errors: Vec<_> =
-        loaded.diagnostics.sorted().into_iter().filter(|found| found.severity == Severity::Error).collect();
-    assert!(errors.is_empty(), "{text}\n{errors:#?}");
+fn warnings(configuration: &str) -> (Loaded, Vec<String>) {
+    no_error(configuration);
+    let loaded = text(configuration);
     let shown = (loaded.diagnostics.sorted().into_iter())
         .filter(|found| found.severity == Severity::Warning)
         .map(|found| found.render(&loaded.sources))

@@ -6,63 +6,25 @@ use std::time::Duration;
 use millstream_conf::diagnostics::Severity;
 use millstream_conf::model::{
     Allowed, Configuration, Expires, Handler, Heuristic, IfModifiedSince, ListenAddress, ManageRight,
-    Network, Pace, ProxyCache, Settings, Store, Write,
+    Network, Pace, ProxyCache, Store, Write,
 };
-use millstream_conf::{Loaded, Options, load, load_text};
+use millstream_conf::{Loaded, Options, load};
+
+use crate::fixture::{self, in_http, in_location, messages, one_error, one_warning, settings, text};
 
 fn in_cached(directives: &str) -> String {
-    format!(
-        "events {{ }} http {{ access_log off; proxy_cache_path /c keys_zone=z:1m; server {{ listen 8080; location / \
-         {{ proxy_cache z; proxy_pass http://127.0.0.1:8000; {directives} }} }} }}"
-    )
+    in_http(&format!(
+        "proxy_cache_path /c keys_zone=z:1m; server {{ listen 8080; location / {{ proxy_cache z; \
+         proxy_pass http://127.0.0.1:8000; {directives} }} }}"
+    ))
 }
 
-fn in_location(directives: &str) -> String {
-    format!("events {{ }} http {{ access_log off; server {{ listen 8080; location / {{ {directives} }} }} }}")
-}
-
-fn text(text: &str) -> Loaded {
-    load_text("test.conf", text, "/prefix".as_ref())
-}
-
-fn messages(loaded: &Loaded, severity: Severity) -> Vec<String> {
-    let found = loaded.diagnostics.sorted().into_iter().filter(|finding| finding.severity == severity);
-    found
-        .map(|finding| format!("{} | {}", finding.message, finding.help.as_deref().unwrap_or_default()))
-        .collect()
-}
-
-fn one(configuration: &str, severity: Severity, part: &str) {
-    let loaded = text(configuration);
-    let found = messages(&loaded, severity);
-    assert_eq!(found.len(), 1, "{configuration}\n{found:#?}");
-    assert!(found[0].contains(part), "{configuration}\nwanted {part:?}\ngot {found:#?}");
-    assert!(!found[0].ends_with("| "), "no help: {found:#?}");
-    assert_eq!(loaded.configuration.is_none(), severity == Severity::Error);
-}
-
-fn one_error(configuration: &str, part: &str) {
-    one(configuration, Severity::Error, part);
-}
-
-fn one_warning(configuration: &str, part: &str) {
-    one(configuration, Severity::Warning, part);
-}
-
+/// Without a warning, but those of [`crate::sharing`].
 fn model(configuration: &str) -> Configuration {
-    let loaded = text(configuration);
-    // Who may get whose answers is the matter of `sharing.rs`.
-    let mut warnings = messages(&loaded, Severity::Warning);
+    let mut warnings = messages(&text(configuration), Severity::Warning);
     warnings.retain(|text| !text.contains("sent to "));
     assert!(warnings.is_empty(), "{configuration}\n{warnings:#?}");
-    let errors = messages(&loaded, Severity::Error);
-    loaded.configuration.unwrap_or_else(|| panic!("{configuration}\n{errors:#?}"))
-}
-
-fn settings<'a>(configuration: &'a Configuration, path: &str) -> &'a Settings {
-    let prefixes = &configuration.http.servers[0].locations.prefixes;
-    let (_, id) = prefixes.iter().find(|(known, _)| known == path).expect("the location is there");
-    &configuration.http.location(*id).settings
+    fixture::model(configuration)
 }
 
 fn cache_of(configuration: &Configuration, path: &str) -> ProxyCache {

@@ -1,7 +1,7 @@
 //! The cases of `cases/grammar`: a configuration, then the findings as a person sees them.
 //!
 //! A case is a file whose part before the line `#### expected` is the input and whose part after it is what is
-//! printed. `UPDATE_CASES=1 cargo test -p millstream-conf --test grammar` writes what is printed now into the files:
+//! printed. `UPDATE_CASES=1 cargo test -p millstream-conf grammar` writes what is printed now into the files:
 //! read the difference before it is kept.
 
 use std::path::{Path, PathBuf};

@@ -1,17 +1,12 @@
 //! `map`, `geo` and `split_clients` as configurations write them: what they come to, and what is refused.
 
-use std::path::Path;
-
 use millstream_conf::diagnostics::Severity;
-use millstream_conf::load_text;
 use millstream_conf::model::{Geo, Making, Map};
 
-fn in_http(text: &str) -> String {
-    format!("events {{ }} http {{ access_log off; {text} server {{ listen 8080; return 204; }} }}")
-}
+use crate::fixture::{self, text};
 
-fn read(text: &str) -> millstream_conf::Loaded {
-    load_text("nginx.conf", &in_http(text), Path::new("/nonexistent"))
+fn read(directives: &str) -> millstream_conf::Loaded {
+    text(&fixture::in_http(&format!("{directives} server {{ listen 8080; return 204; }}")))
 }
 
 fn findings(text: &str, severity: Severity) -> Vec<String> {
@@ -261,14 +256,13 @@ fn a_variable_made_of_a_cookie_counts_as_the_cookie() {
     for (key, is_warned) in
         [("$uri$group", false), ("$uri$behind", false), ("$uri$place", true), ("$uri", true)]
     {
-        let text = format!(
-            "events {{ }} http {{ access_log off; proxy_cache_path memory keys_zone=z:1m;
+        let loaded = text(&fixture::in_http(&format!(
+            "proxy_cache_path memory keys_zone=z:1m;
              map $cookie_session $group {{ default some; '' none; }} map $uri $behind {{ default $group; }}
              map $host $place {{ default here; }}
              server {{ listen 8080; location / {{ proxy_cache z; proxy_cache_valid 200 1m; proxy_cache_key {key};
-             proxy_pass http://127.0.0.1:8000; }} }} }}"
-        );
-        let loaded = load_text("nginx.conf", &text, Path::new("/nonexistent"));
+             proxy_pass http://127.0.0.1:8000; }} }}"
+        )));
         let found = loaded.diagnostics.sorted().into_iter().any(|found| found.message.contains(shared));
         assert_eq!(found, is_warned, "{key}");
     }

@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
+use millstream_conf::Loaded;
 use millstream_conf::diagnostics::Severity;
 use millstream_conf::model::{Configuration, HttpVersion, Pass, PassTarget};
-use millstream_conf::{Loaded, load_text};
+
+use crate::fixture::{in_http, settings, text};
 
 /// The location has a line of its own, so that a finding shows where it stands.
 fn load(http: &str, location: &str) -> Loaded {
-    let text = format!(
-        "events {{ }} http {{ access_log off; upstream greeter {{ server 127.0.0.1:8000; }} {http} server {{ listen 8080; http2 on; location / \
-         {{\n{location}\n}} }} }}"
-    );
-    load_text("test.conf", &text, "/prefix".as_ref())
+    text(&in_http(&format!(
+        "upstream greeter {{ server 127.0.0.1:8000; }} {http} server {{ listen 8080; http2 on; location / \
+         {{\n{location}\n}} }}"
+    )))
 }
 
 fn found(loaded: &Loaded) -> Vec<String> {
@@ -30,9 +31,7 @@ fn configuration(http: &str, location: &str) -> Configuration {
 }
 
 fn pass(http: &str, location: &str) -> Pass {
-    let configuration = configuration(http, location);
-    let (_, id) = &configuration.http.servers[0].locations.prefixes[0];
-    configuration.http.location(*id).settings.pass().cloned().expect("the location passes on")
+    settings(&configuration(http, location), "/").pass().cloned().expect("the location passes on")
 }
 
 fn one_error(location: &str, part: &str) {
@@ -209,10 +208,9 @@ fn the_scheme_of_another_protocol_leads_to_the_directive_that_speaks_it_and_keep
 #[test]
 fn a_server_that_takes_no_http_2_is_warned_of_calls_that_cannot_come() {
     let warnings = |server: &str| {
-        let text = format!(
-            "events {{ }} http {{ access_log off; server {{ {server} location / {{ if ($arg_a) {{ set $b 1; }} grpc_pass 127.0.0.1:9000; }} }} }}"
-        );
-        found(&load_text("test.conf", &text, "/prefix".as_ref()))
+        found(&text(&in_http(&format!(
+            "server {{ {server} location / {{ if ($arg_a) {{ set $b 1; }} grpc_pass 127.0.0.1:9000; }} }}"
+        ))))
     };
     for takes_it in ["listen 8080; http2 on;", "listen 8080 http2;"] {
         assert_eq!(warnings(takes_it), Vec::<String>::new(), "{takes_it}");

@@ -1,22 +1,18 @@
 //! Commands of OpenSSL: each takes effect, is noted as without effect, or is reported with its place.
 
+use millstream_conf::Loaded;
 use millstream_conf::diagnostics::Severity;
 use millstream_conf::model::{Tls, TlsGroup, TlsVersion, UpstreamTls};
-use millstream_conf::{Loaded, load_text};
 use std::sync::Arc;
+
+use crate::fixture::{in_http, messages, text};
 
 /// A server without a certificate, and a location with TLS to its upstream, each with directives of its own.
 fn loaded(http: &str, server: &str, location: &str) -> Loaded {
-    let text = format!(
-        "events {{ }} http {{ access_log off; {http} server {{ listen 8443 ssl; ssl_reject_handshake on; {server}
-            location / {{ proxy_pass https://127.0.0.1:1; {location} }} }} }}"
-    );
-    load_text("test.conf", &text, "/prefix".as_ref())
-}
-
-fn messages(loaded: &Loaded, severity: Severity) -> Vec<String> {
-    let found = loaded.diagnostics.sorted().into_iter().filter(|finding| finding.severity == severity);
-    found.map(|found| format!("{} | {}", found.message, found.help.as_deref().unwrap_or_default())).collect()
+    text(&in_http(&format!(
+        "{http} server {{ listen 8443 ssl; ssl_reject_handshake on; {server}
+            location / {{ proxy_pass https://127.0.0.1:1; {location} }} }}"
+    )))
 }
 
 fn tls(loaded: &Loaded) -> Tls {

@@ -3,56 +3,9 @@
 use std::fs;
 
 use millstream_conf::diagnostics::Severity;
-use millstream_conf::{Loaded, Options, load, load_text};
+use millstream_conf::{Options, load};
 
-fn in_location(directives: &str) -> String {
-    format!(
-        "events {{ }} http {{ access_log off; upstream api {{ server 127.0.0.1:8000; }} server {{ listen 8080; location / \
-         {{ {directives} }} }} }}"
-    )
-}
-
-fn in_server(directives: &str) -> String {
-    format!("events {{ }} http {{ access_log off; server {{ listen 8080; {directives} }} }}")
-}
-
-fn in_http(directives: &str) -> String {
-    format!("events {{ }} http {{ access_log off; {directives} }}")
-}
-
-fn text(text: &str) -> Loaded {
-    load_text("test.conf", text, "/prefix".as_ref())
-}
-
-fn messages(loaded: &Loaded, severity: Severity) -> Vec<String> {
-    let found = loaded.diagnostics.sorted().into_iter().filter(|finding| finding.severity == severity);
-    found
-        .map(|finding| format!("{} | {}", finding.message, finding.help.as_deref().unwrap_or_default()))
-        .collect()
-}
-
-/// Exactly one error, which has `part` in its message or help; every error has a place and a help.
-fn one_error(configuration: &str, part: &str) {
-    let loaded = text(configuration);
-    let errors = messages(&loaded, Severity::Error);
-    assert_eq!(errors.len(), 1, "{configuration}\n{errors:#?}");
-    assert!(errors[0].contains(part), "{configuration}\nwanted {part:?}\ngot {errors:#?}");
-    assert!(!errors[0].ends_with("| "), "no help: {errors:#?}");
-    assert!(loaded.configuration.is_none());
-}
-
-fn one_warning(configuration: &str, part: &str) {
-    let loaded = text(configuration);
-    assert!(messages(&loaded, Severity::Error).is_empty(), "{:#?}", messages(&loaded, Severity::Error));
-    let warnings = messages(&loaded, Severity::Warning);
-    assert_eq!(warnings.len(), 1, "{configuration}\n{warnings:#?}");
-    assert!(warnings[0].contains(part), "{configuration}\nwanted {part:?}\ngot {warnings:#?}");
-}
-
-fn no_error(configuration: &str) {
-    let errors = messages(&text(configuration), Severity::Error);
-    assert!(errors.is_empty(), "{configuration}\n{errors:#?}");
-}
+use crate::fixture::{in_http, in_location, in_server, messages, no_error, one_error, one_warning, text};
 
 #[test]
 fn a_cache_of_certificates_has_a_bound_and_known_parameters_and_a_key_log_is_warned_of() {
