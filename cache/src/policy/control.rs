@@ -14,7 +14,7 @@ pub struct Governing<'a> {
     pub field: FieldId,
     /// Whether Expires counts if the directives give no lifetime.
     pub expires_counts: bool,
-    answer: Fields<'a>,
+    pub(super) answer: Fields<'a>,
 }
 
 pub fn governing<'a>(ignore: &IgnoreHeaders, answer: Fields<'a>) -> Governing<'a> {

@@ -10,8 +10,9 @@ use super::lifetime::{Asker, Lifetime, Revalidation};
 use super::reason::Reason;
 use crate::now::{Now, milliseconds};
 use crate::vary::{self, Vary, VaryRule};
-use millstream_conf::model::{CacheVary, IgnoreHeaders, ProxyCache};
+use millstream_conf::model::{CacheVary, Credentials, IgnoreHeaders, ProxyCache};
 use millstream_conf::source::Span;
+use millstream_wire::cache_control;
 use millstream_wire::{FieldId, Fields, Method};
 use std::time::Duration;
 
@@ -158,7 +159,10 @@ impl<'a> Case<'_, 'a> {
     }
 
     fn stands_for_get(&self) -> bool {
-        self.request.method == Method::Post && !self.conf.cache_post && self.request.is_of_target
+        self.request.method == Method::Post
+            && !self.conf.cache_post
+            && self.request.is_of_target
+            && self.goes_beyond_nginx()
     }
 
     fn wrong_status(&self) -> Against<'a> {
@@ -173,7 +177,7 @@ impl<'a> Case<'_, 'a> {
     fn sets_cookie(&self) -> Against<'a> {
         let value = self.answer.get(FieldId::SetCookie).filter(|_| !self.ignore.set_cookie)?;
         // A cookie that is named there is not stored, so nobody else gets it.
-        let excluded = self.governing.excludes(b"set-cookie");
+        let excluded = self.goes_beyond_nginx() && self.governing.excludes(b"set-cookie");
         (!excluded).then_some((Reason::SetCookie, Because::Field(FieldId::SetCookie, value)))
     }
 
@@ -200,6 +204,13 @@ impl<'a> Case<'_, 'a> {
 
     fn is_public(&self) -> bool {
         self.governing.control.public || self.governing.control.s_maxage.is_some()
+    }
+
+    /// Whether a response may be stored that RFC 9111 lets a shared cache store and nginx never does: one with
+    /// `no-cache` or `private` in any form, stale on arrival, or to a POST. A file written for nginx may rely on its
+    /// not being shared, so something must keep users apart, or the response say that it is for everybody.
+    fn goes_beyond_nginx(&self) -> bool {
+        self.is_public() || matches!(self.conf.credentials, Credentials::Public { .. })
     }
 
     /// RFC 9111 §3.5, and beyond it `proxy_cache_credentials`.
@@ -272,7 +283,31 @@ impl<'a> Case<'_, 'a> {
         if control.no_cache.is_whole() && !self.can_be_validated() {
             return Some((Reason::NoCache, self.directive("no-cache")));
         }
-        None
+        self.objection_of_nginx()
+    }
+
+    /// What keeps nginx from storing it, which knows these directives without arguments, and no CDN-Cache-Control.
+    fn objection_of_nginx(&self) -> Against<'a> {
+        if self.goes_beyond_nginx() || self.ignore.cache_control {
+            return None;
+        }
+        let control = cache_control::parse(self.answer.all(FieldId::CacheControl));
+        let expires_counts = !self.ignore.expires;
+        let plain = Governing { control, field: FieldId::CacheControl, expires_counts, ..self.governing };
+        let (reason, directive) = match () {
+            () if control.no_store => (Reason::NoStore, "no-store"),
+            () if control.private.is_present() => (Reason::Private, "private"),
+            () if control.no_cache.is_present() => (Reason::NoCache, "no-cache"),
+            () => match freshness::explicit(&plain, self.answer, self.now)? {
+                (Source::MaxAge, Duration::ZERO) => (Reason::Expired, "max-age"),
+                (Source::Expires { .. }, Duration::ZERO) => {
+                    let expires = self.answer.get(FieldId::Expires).unwrap_or_default();
+                    return Some((Reason::Expired, Because::Field(FieldId::Expires, expires)));
+                }
+                _ => return None,
+            },
+        };
+        Some((reason, Because::Field(plain.field, plain.line(directive))))
     }
 
     /// Whether validation costs the origin less than a response: there is a validator, and it is used.
@@ -292,7 +327,11 @@ impl<'a> Case<'_, 'a> {
         let fresh_until = self.now.unix_milliseconds.saturating_add(left);
         let judgement = self.granted(source, lifetime, fresh_until, must_validate, because);
         let Storable::Yes(mut terms) = judgement.outcome else { return judgement };
-        let outcome = if left > 0 || must_validate || terms.is_usable_stale(self.now) {
+        let outcome = if left > 0 {
+            Storable::Yes(terms)
+        } else if !self.goes_beyond_nginx() {
+            Storable::No(Reason::Expired)
+        } else if must_validate || terms.is_usable_stale(self.now) {
             Storable::Yes(terms)
         } else if self.can_be_validated() {
             // Stale from the beginning: good for asking whether it is still true, and for nothing else.

@@ -33,8 +33,8 @@ reasons! {
     XAccelExpires = "x_accel_expires", "X-Accel-Expires gives it no lifetime";
     NoStore = "no_store", "the response has no-store";
     Private = "private", "the response is private, and this cache is shared";
-    /// no-cache, and no validator or `proxy_cache_revalidate off`.
-    NoCache = "no_cache", "the response has no-cache and cannot be validated (that needs an ETag or Last-Modified, and proxy_cache_revalidate on)";
+    /// no-cache, and no validator, `proxy_cache_revalidate off` or nothing that keeps users apart.
+    NoCache = "no_cache", "the response has no-cache (to store it takes an ETag or Last-Modified, proxy_cache_revalidate on, and proxy_cache_credentials public or a response that is public)";
     Expired = "expired", "the response is already stale when it arrives";
     NoLifetime = "no_lifetime", "the response has no lifetime: no header, and no proxy_cache_valid for its status";
     ErrorStatus = "error_status", "the status is an error, and the response has no lifetime";

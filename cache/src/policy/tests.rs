@@ -11,8 +11,9 @@ mod grounds;
 use super::*;
 use crate::now::Now;
 use crate::samples;
-use millstream_conf::model::{IgnoreHeaders, ProxyCache, UseStale, Valid, ValidStatus};
+use millstream_conf::model::{Credentials, IgnoreHeaders, ProxyCache, UseStale, Valid, ValidStatus};
 use millstream_wire::{Headers, Method};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// 2026-11-21 10:00:00 UTC.
@@ -40,8 +41,14 @@ fn of(method: Method) -> RequestFacts {
     RequestFacts { method, ..get() }
 }
 
+/// What keeps users apart may store what nginx does not.
+fn apart() -> ProxyCache {
+    let credentials = Credentials::Public { replaced: Arc::default(), handed_on: Arc::default() };
+    ProxyCache { credentials, ..samples::conf() }
+}
+
 fn revalidating() -> ProxyCache {
-    ProxyCache { revalidate: true, ..samples::conf() }
+    ProxyCache { revalidate: true, ..apart() }
 }
 
 fn terms(

@@ -199,7 +199,7 @@ async fn pass_on(
     let destination = match destination_of(request, &generation, proxy).await {
         Ok(destination) => destination,
         Err(status) => {
-            request_body::give_back(request, body);
+            request_body::give_back(request, body, client.as_deref());
             return Proxied::Failed(status);
         }
     };
@@ -239,7 +239,7 @@ async fn pass_on(
             _ if left => return Proxied::ClientFailed(ClientFailure::Gone),
             Proxied::Again(again) if sent.is_replayable() => (body, rest, filling) = (sent, None, again),
             outcome => {
-                request_body::give_back(request, sent);
+                request_body::give_back(request, sent, client.as_deref());
                 if let Proxied::Again(_) = outcome {
                     return Proxied::Failed(502);
                 }

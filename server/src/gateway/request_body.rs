@@ -88,12 +88,15 @@ fn lost(request: &Request, status: u16) -> Proxied {
     Proxied::Failed(status)
 }
 
-pub(super) fn give_back(request: &mut Request, body: RequestBody) {
-    match body {
-        RequestBody::Stream { begun: true, .. } => request.body = KeptBody::Lost(PASSED_ON),
-        RequestBody::Stream { first, .. } if !first.is_empty() => request.body = KeptBody::Part(first),
-        _ => {}
-    }
+/// For whatever runs next: what was kept of a stream is all of it if the client has nothing more to send.
+pub(super) fn give_back(request: &mut Request, body: RequestBody, client: Option<&Client>) {
+    let RequestBody::Stream { begun, first, .. } = body else { return };
+    request.body = match client.is_some_and(Client::body_pending) {
+        _ if begun => KeptBody::Lost(PASSED_ON),
+        true if first.is_empty() => KeptBody::Unread,
+        true => KeptBody::Part(first),
+        false => KeptBody::Memory(Rc::new(first)),
+    };
 }
 
 fn in_memory(request: &mut Request, bytes: Vec<u8>) -> RequestBody {

@@ -2,13 +2,15 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
 
 use millstream_tests::application::{self, Application};
 use millstream_tests::frames::Frames;
 use millstream_tests::origin::{Origin, answer};
 use millstream_tests::server::Server;
-use millstream_tests::wait;
+use millstream_tests::{ports, wait};
 
 const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
     http {
@@ -204,7 +206,7 @@ fn a_body_is_sent_whole_by_whatever_a_request_goes_on_with_or_the_request_fails(
             seen(request.head.split(' ').next().unwrap_or_default(), &request.body).as_bytes(),
         ),
     });
-    let closed = millstream_tests::ports::free().to_string();
+    let closed = ports::free().to_string();
     let server = Server::start(FALLBACKS, &[("ORIGIN", &origin.address()), ("CLOSED", &closed)]);
     for path in [
         "/refused",
@@ -242,6 +244,61 @@ fn a_body_is_sent_whole_by_whatever_a_request_goes_on_with_or_the_request_fails(
                     _ => assert_eq!((got.status, got.text()), (200, seen("PUT", &body)), "{what}"),
                 }
             }
+        }
+    }
+}
+
+/// An application that reads a request whole before it responds with 503; tells when a head has come.
+fn failing() -> (u16, mpsc::Receiver<()>) {
+    let (listener, port) = ports::listener();
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut came = Vec::new();
+            read_until(&mut stream, &mut came, b"\r\n\r\n");
+            tell.send(()).expect("the test waits");
+            read_until(&mut stream, &mut came, b"the end");
+            let response = b"HTTP/1.1 503 Not Now\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+            stream.write_all(response).expect("it is read");
+        }
+    });
+    (port, told)
+}
+
+#[test]
+fn a_body_that_came_while_a_server_was_asked_over_http_2_is_sent_whole_to_whoever_is_asked_next() {
+    let origin = Origin::start(|request| answer(200, &[], seen("POST", &request.body).as_bytes()));
+    let (failing, heads) = failing();
+    let server = Server::start(
+        "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+        http { access_log off; proxy_cache_path memory keys_zone=zone:1m;
+            server { listen 127.0.0.1:@RELAY@; http2 on; location / { proxy_request_buffering off; proxy_pass http://127.0.0.1:@FAILING@; } }
+            server { listen 127.0.0.1:@PORT@; proxy_http_version 2; proxy_request_buffering off;
+                proxy_intercept_errors on; grpc_intercept_errors on; recursive_error_pages on;
+                location /named { proxy_pass http://127.0.0.1:@RELAY@; error_page 503 = @next; }
+                location /twice { proxy_pass http://127.0.0.1:@RELAY@; error_page 503 = @again; }
+                location /cached { proxy_pass http://127.0.0.1:@RELAY@; proxy_cache zone; error_page 503 = @next; }
+                location /grpc { grpc_pass 127.0.0.1:@RELAY@; error_page 503 = @next; }
+                location @again { proxy_pass http://127.0.0.1:@RELAY@; error_page 503 = @next; }
+                location @next { proxy_http_version 1.1; proxy_pass http://@ORIGIN@; } } }",
+        &[
+            ("ORIGIN", &origin.address()),
+            ("RELAY", &ports::free().to_string()),
+            ("FAILING", &failing.to_string()),
+        ],
+    );
+    for path in ["/named", "/twice", "/cached", "/grpc"] {
+        for length in [10, 1_000, 16_000] {
+            let body = [vec![b'x'; length], b"the end".to_vec()].concat();
+            let mut client = server.client();
+            let length = body.len();
+            let head = format!("POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n");
+            client.send(head).expect("open");
+            heads.recv_timeout(Duration::from_secs(20)).expect("the first is asked");
+            client.send(&body).expect("open");
+            let told = client.answer().expect("an answer");
+            assert_eq!((told.status, told.text()), (200, seen("POST", &body)), "{path} {length}");
+            assert_eq!(heads.try_iter().count(), usize::from(path == "/twice"), "{path}");
         }
     }
 }

@@ -15,7 +15,7 @@ fn headers_decide_in_nginxs_order() {
     check("Expires: 0", Err(Reason::Expired));
     check("Expires: Sat, 21 Nov 2026 09:00:00 GMT", Err(Reason::Expired));
     check("Cache-Control: max-age=0", Err(Reason::Expired));
-    check("Cache-Control: max-age=0, stale-while-revalidate=5", Ok(0));
+    check_of(&apart(), 200, "Cache-Control: max-age=0, stale-while-revalidate=5", Ok(0));
     check("Cache-Control: max-age=0, must-revalidate, stale-while-revalidate=5", Err(Reason::Expired));
     check("X-Accel-Expires: 30\nCache-Control: no-store, max-age=60", Ok(30));
     check("X-Accel-Expires: 0\nCache-Control: max-age=60", Err(Reason::XAccelExpires));
@@ -176,21 +176,21 @@ fn an_answer_to_post_stands_for_a_get_where_it_says_so() {
     let post = RequestFacts { is_of_target: true, ..of(Method::Post) };
     let plain = IgnoreHeaders::default();
     let valid = vec![Valid { status: ValidStatus::Any, time: Duration::from_secs(9) }];
-    let valid = ProxyCache { valid, ..conf() };
+    let valid = ProxyCache { valid, ..apart() };
     for (conf, status, lines, expected) in [
-        (&conf(), 200, "Cache-Control: max-age=60", Ok(60)),
-        (&conf(), 200, "Expires: Sat, 21 Nov 2026 11:00:00 GMT", Ok(3600)),
-        (&conf(), 404, "Cache-Control: max-age=60", Err(Reason::Method)),
+        (&apart(), 200, "Cache-Control: max-age=60", Ok(60)),
+        (&apart(), 200, "Expires: Sat, 21 Nov 2026 11:00:00 GMT", Ok(3600)),
+        (&apart(), 404, "Cache-Control: max-age=60", Err(Reason::Method)),
         (&valid, 200, "", Err(Reason::NoLifetime)),
     ] {
         assert_eq!(seconds(conf, &plain, post, status, lines), expected, "{status} {lines}");
     }
     assert_eq!(
-        seconds(&conf(), &plain, of(Method::Post), 200, "Cache-Control: max-age=60"),
+        seconds(&apart(), &plain, of(Method::Post), 200, "Cache-Control: max-age=60"),
         Err(Reason::Method)
     );
     let put = RequestFacts { is_of_target: true, ..of(Method::Put) };
-    assert_eq!(seconds(&conf(), &plain, put, 200, "Cache-Control: max-age=60"), Err(Reason::Method));
+    assert_eq!(seconds(&apart(), &plain, put, 200, "Cache-Control: max-age=60"), Err(Reason::Method));
 }
 
 #[test]
@@ -212,16 +212,54 @@ fn must_understand_is_for_statuses_that_are_known() {
         (599, "max-age=60", Ok(60)),
         (200, "max-age=60, no-store", Err(Reason::NoStore)),
     ] {
-        check_of(&conf(), status, &format!("Cache-Control: {control}"), expected);
+        check_of(&apart(), status, &format!("Cache-Control: {control}"), expected);
     }
 }
 
 #[test]
 fn fields_that_are_named_stay_out_and_the_rest_is_stored() {
-    check("Cache-Control: private=\"x-a\", max-age=60", Ok(60));
-    check("Cache-Control: no-cache=\"x-a\", max-age=60", Ok(60));
-    check("Cache-Control: no-cache=\"Set-Cookie\", max-age=60\nSet-Cookie: a=b", Ok(60));
-    check("Cache-Control: private=\"x-a, SET-COOKIE\", max-age=60\nSet-Cookie: a=b", Ok(60));
-    check("Cache-Control: private=\"x-a\", max-age=60\nSet-Cookie: a=b", Err(Reason::SetCookie));
-    check("Cache-Control: private=\"x-a\", private, max-age=60", Err(Reason::Private));
+    for (lines, expected) in [
+        ("private=\"x-a\", max-age=60", Ok(60)),
+        ("no-cache=\"x-a\", max-age=60", Ok(60)),
+        ("no-cache=\"Set-Cookie\", max-age=60\nSet-Cookie: a=b", Ok(60)),
+        ("private=\"x-a, SET-COOKIE\", max-age=60\nSet-Cookie: a=b", Ok(60)),
+        ("private=\"x-a\", max-age=60\nSet-Cookie: a=b", Err(Reason::SetCookie)),
+        ("private=\"x-a\", private, max-age=60", Err(Reason::Private)),
+    ] {
+        check_of(&apart(), 200, &format!("Cache-Control: {lines}"), expected);
+    }
+}
+
+#[test]
+fn what_nginx_never_stores_takes_something_that_keeps_users_apart_or_a_response_for_everybody() {
+    let nginx = ProxyCache { revalidate: true, ..conf() };
+    for (lines, expected) in [
+        ("Cache-Control: no-cache\nETag: \"a\"", Reason::NoCache),
+        (
+            "Cache-Control: no-cache, must-revalidate, max-age=0\nLast-Modified: Sat, 21 Nov 2026 09:00:00 GMT",
+            Reason::NoCache,
+        ),
+        ("Cache-Control: max-age=0, stale-while-revalidate=60", Reason::Expired),
+        ("Cache-Control: max-age=0\nETag: \"a\"", Reason::Expired),
+        ("Expires: 0\nETag: \"a\"", Reason::Expired),
+        ("Cache-Control: private=\"x-a\", max-age=60", Reason::Private),
+        ("Cache-Control: no-cache=\"x-a\", max-age=60", Reason::NoCache),
+        ("Cache-Control: no-cache=\"Set-Cookie\", max-age=60\nSet-Cookie: a=b", Reason::SetCookie),
+        ("Cache-Control: max-age=60, no-store, must-understand", Reason::NoStore),
+        ("Cache-Control: private\nCDN-Cache-Control: max-age=60", Reason::Private),
+        ("Expires: 0\nCDN-Cache-Control: max-age=60", Reason::Expired),
+    ] {
+        check_of(&nginx, 200, lines, Err(expected));
+        let stored = |conf: &ProxyCache, lines: &str| {
+            terms(conf, &IgnoreHeaders::default(), get(), 200, lines).is_ok()
+        };
+        assert!(stored(&revalidating(), lines), "{lines}");
+        let public = lines.replace("Cache-Control: ", "Cache-Control: public, ");
+        assert_eq!(stored(&nginx, &public), public != lines, "{public}");
+    }
+    let post = RequestFacts { is_of_target: true, ..of(Method::Post) };
+    let of_post = |conf: &ProxyCache| {
+        terms(conf, &IgnoreHeaders::default(), post, 200, "Cache-Control: max-age=60").map(|_| ())
+    };
+    assert_eq!((of_post(&conf()), of_post(&apart())), (Err(Reason::Method), Ok(())));
 }

@@ -21,7 +21,7 @@ fn a_valid_targeted_field_takes_the_place_of_cache_control_and_expires() {
         ("s-maxage=30, max-age=60", "", Ok(30)),
         ("max-age=60", "X-Accel-Expires: 5", Ok(5)),
     ] {
-        check(&format!("CDN-Cache-Control: {targeted}\n{others}"), expected);
+        check_of(&apart(), 200, &format!("CDN-Cache-Control: {targeted}\n{others}"), expected);
     }
 }
 

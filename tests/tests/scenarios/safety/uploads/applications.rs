@@ -63,28 +63,40 @@ type AllSeen = Arc<Mutex<HashMap<u64, Vec<Seen>>>>;
 
 pub struct Applications {
     ports: HashMap<(u8, Does), u16>,
+    /// Of relays that speak HTTP/2 in front of those of HTTP.
+    relays: HashMap<Does, u16>,
     seen: AllSeen,
     _origins: Vec<Origin>,
     _applications: Vec<Application>,
     _refusing: OwnedFd,
 }
 
+const ALL: [Does; 8] = [
+    Does::Answers,
+    Does::Fails,
+    Does::Moves,
+    Does::Accelerates,
+    Does::Closes,
+    Does::FailsEarly,
+    Does::ClosesEarly,
+    Does::Refuses,
+];
 const READING: [Does; 5] = [Does::Answers, Does::Fails, Does::Moves, Does::Accelerates, Does::Closes];
 
 impl Applications {
     pub fn start() -> Applications {
-        let (mut ports, seen) = (HashMap::new(), AllSeen::default());
+        let (mut ports_of, seen) = (HashMap::new(), AllSeen::default());
         let (mut origins, mut applications) = (Vec::new(), Vec::new());
         for does in READING {
             let all = seen.clone();
             let origin = Origin::start(move |request| of_http(does, request, &all));
-            ports.insert((number(None), does), origin.port());
+            ports_of.insert((number(None), does), origin.port());
             origins.push(origin);
             for speaks in [Speaks::FastCgi, Speaks::Uwsgi, Speaks::Scgi] {
                 let all = seen.clone();
                 let application =
                     Application::speaking(speaks, move |asked| of_cgi(does, speaks, asked, &all));
-                ports.insert((number(Some(speaks)), does), application.port());
+                ports_of.insert((number(Some(speaks)), does), application.port());
                 applications.push(application);
             }
         }
@@ -92,18 +104,42 @@ impl Applications {
         bind(&refusing, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let name = SocketAddrV4::try_from(getsockname(&refusing).expect("it has a name")).expect("of IPv4");
         for does in [Does::FailsEarly, Does::ClosesEarly] {
-            ports.insert((number(None), does), early(does));
+            ports_of.insert((number(None), does), early(does));
         }
         for protocol in [None, Some(Speaks::FastCgi), Some(Speaks::Uwsgi), Some(Speaks::Scgi)] {
-            ports.insert((number(protocol), Does::Refuses), name.port());
+            ports_of.insert((number(protocol), Does::Refuses), name.port());
         }
-        Applications { ports, seen, _origins: origins, _applications: applications, _refusing: refusing }
+        let relays = ALL.map(|does| (does, ports::free())).into();
+        Applications {
+            ports: ports_of,
+            relays,
+            seen,
+            _origins: origins,
+            _applications: applications,
+            _refusing: refusing,
+        }
     }
 
     /// For protocols without an early response, the one that closes.
     pub fn port(&self, protocol: Protocol, does: Does) -> u16 {
         let port = |does| self.ports.get(&(number(protocol), does)).copied();
         port(does).or_else(|| port(Does::Closes)).expect("every protocol has one that closes")
+    }
+
+    pub fn relay(&self, does: Does) -> u16 {
+        self.relays[&does]
+    }
+
+    /// The relays as servers of the site: what an application says goes on unchanged.
+    pub fn relays(&self) -> String {
+        let relay = |does| {
+            let (port, application) = (self.relay(does), self.port(None, does));
+            format!(
+                "    server {{ listen 127.0.0.1:{port}; http2 on; client_max_body_size 0; location / {{ proxy_request_buffering off;
+            proxy_ignore_headers X-Accel-Redirect; proxy_pass_header X-Accel-Redirect; proxy_pass http://127.0.0.1:{application}; }} }}\n"
+            )
+        };
+        ALL.map(relay).concat()
     }
 
     pub fn seen(&self, upload: u64) -> Vec<Seen> {

@@ -19,6 +19,8 @@ pub enum Leads {
 #[derive(Debug)]
 pub struct Step {
     protocol: Protocol,
+    /// Through a relay that speaks HTTP/2.
+    is_http2: bool,
     servers: Vec<Does>,
     is_streamed: bool,
     is_cached: bool,
@@ -69,7 +71,8 @@ http {
             text,
             "{upstreams}    server {{ listen 127.0.0.1:@PORT@; http2 on;
         location = /allowed {{ internal; proxy_pass_request_body off; proxy_pass_request_headers off; proxy_pass http://127.0.0.1:{allowed}; }}
-{locations}    }}\n}}\n"
+{locations}    }}\n{}}}\n",
+            applications.relays()
         );
         text
     }
@@ -175,6 +178,7 @@ impl Step {
         };
         Step {
             protocol,
+            is_http2: protocol.is_none() && random.percent(30),
             servers,
             is_streamed: random.percent(35),
             is_cached: may_cache && protocol.is_none() && random.percent(30),
@@ -195,7 +199,10 @@ impl Step {
     ) {
         let _ = write!(upstreams, "    upstream {name} {{");
         for does in &self.servers {
-            let port = applications.port(self.protocol, *does);
+            let port = match self.is_http2 {
+                true => applications.relay(*does),
+                false => applications.port(self.protocol, *does),
+            };
             let _ = write!(upstreams, " server 127.0.0.1:{port} max_fails=0;");
         }
         upstreams.push_str(" }\n");
@@ -213,7 +220,12 @@ impl Step {
         }
         line(format!("{of}_pass {scheme}{name}; {of}_intercept_errors on;"));
         line(format!("{of}_request_buffering {};", if self.is_streamed { "off" } else { "on" }));
-        line(format!("{of}_next_upstream error timeout invalid_header http_503 non_idempotent;"));
+        // Behind a relay that is what it says of an application that closes.
+        let also = if self.is_http2 { "http_502 " } else { "" };
+        line(format!("{of}_next_upstream error timeout invalid_header {also}http_503 non_idempotent;"));
+        if self.is_http2 {
+            line("proxy_http_version 2;".to_owned());
+        }
         match self.protocol {
             None => line(format!("proxy_set_header X-Next {};", next.unwrap_or("-"))),
             Some(_) => line(format!(
