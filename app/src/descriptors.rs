@@ -116,8 +116,8 @@ impl fmt::Display for Misfit {
         write!(
             f,
             "{connections} worker_connections of {workers} workers do not fit the limit of {limit} open files: each worker \
-             will hold {clients} connections of clients at the most; {} open files would do (ulimit -n, LimitNOFILE=, \
-             worker_rlimit_nofile)",
+             will hold {clients} connections of clients at the most; {} open files would do (ulimit -n, LimitNOFILE=, or, started as \
+             root, worker_rlimit_nofile)",
             self.needs.wanted()
         )
     }
@@ -130,7 +130,8 @@ pub fn allow(configuration: &Configuration, mut complain: impl FnMut(fmt::Argume
     match configuration.main.worker_rlimit_nofile {
         Some(files) => {
             if let Err(error) = limits::set_nofile(files) {
-                complain(format_args!("worker_rlimit_nofile {files}: {error}"));
+                let limit = limits::raise_nofile(files);
+                complain(format_args!("worker_rlimit_nofile {files}: {error}; the limit is {limit}"));
             }
         }
         None => _ = limits::raise_nofile(needs.wanted()),

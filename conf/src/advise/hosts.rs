@@ -1,9 +1,11 @@
-//! The upstream answers by a host that the key does not name: `proxy_set_header Host $host;` with a key without it.
+//! The upstream answers by a host that the key does not name: `proxy_set_header Host $host;` with a key without it, or by what
+//! a client says of host, scheme or target in a field.
 
 use super::Cached;
 use crate::reading::Reading;
 use crate::template::Variable;
 use crate::variables::Builtin;
+use std::borrow::Cow;
 
 /// Warns if the upstream is told the client's host but the key does not contain it: one key could then serve
 /// the responses of another host. `$host` lacks the port and the case of letters, so it does not stand for
@@ -18,17 +20,18 @@ pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
     let host_is_keyed = raw_is_keyed || is_keyed(Builtin::Host);
     // What a trusted proxy says of them is neither of the two.
     let told_by = |variable: &&Variable| match variable {
-        variable if is_raw(variable) => (!raw_is_keyed).then_some("$http_host"),
-        Variable::Builtin(Builtin::Host) => (!host_is_keyed).then_some("$host"),
+        variable if is_raw(variable) => (!raw_is_keyed).then_some(Cow::Borrowed("$http_host")),
+        Variable::RequestHeader(name) if names_target(name) => Some(Cow::Owned(format!("$http_{name}"))),
+        Variable::Builtin(Builtin::Host) => (!host_is_keyed).then_some("$host".into()),
         Variable::Builtin(Builtin::ForwardedHost) => {
-            (!is_keyed(Builtin::ForwardedHost)).then_some("$forwarded_host")
+            (!is_keyed(Builtin::ForwardedHost)).then_some("$forwarded_host".into())
         }
         Variable::Builtin(Builtin::ForwardedProto) => {
-            (!is_keyed(Builtin::ForwardedProto)).then_some("$forwarded_proto")
+            (!is_keyed(Builtin::ForwardedProto)).then_some("$forwarded_proto".into())
         }
         _ => None,
     };
-    let mut told: Vec<(&str, &str)> = Vec::new();
+    let mut told: Vec<(&str, Cow<'_, str>)> = Vec::new();
     for field in of.sent {
         // What the key names is told by it, whatever it is made of.
         let read =
@@ -50,7 +53,22 @@ pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
          clients of another"
     );
     // The host that is sent stays what it is: the upstream makes links and redirects of it, with the port.
-    let told: String = told.iter().map(|(_, variable)| *variable).collect();
+    let told: String = told.iter().map(|(_, variable)| &**variable).collect();
     let help = format!("write {key_name} \"{told}{}\";", key.source);
     reading.diagnostics.warning(of.span, message).help(help).once();
+}
+
+/// Fields of which applications make links and choose pages; a client's own are not passed on unless they are set.
+fn names_target(name: &str) -> bool {
+    name.starts_with("x_forwarded_") && name != "x_forwarded_for"
+        || matches!(
+            name,
+            "forwarded"
+                | "x_host"
+                | "x_scheme"
+                | "x_original_host"
+                | "x_original_url"
+                | "x_rewrite_url"
+                | "x_http_method_override"
+        )
 }

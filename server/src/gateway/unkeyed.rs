@@ -187,8 +187,9 @@ fn note_unbelieved(request: &Request) {
     };
     if is_near && !SAID.swap(true, Ordering::Relaxed) {
         let what = format_args!(
-            "{name} from {peer} is not passed on: if a proxy connects from there, name it with trusted_proxy, or with \
-             --trust-proxy of serve"
+            "{name} from {peer} is not passed on: if a proxy connects from there, name it with trusted_proxy, or with --trust-proxy of serve, \
+             once it sets X-Forwarded-For (nginx: proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for); otherwise clients choose \
+             their address"
         );
         failure::log(request, Level::Warn, what);
     }

@@ -39,7 +39,7 @@ struct Followed {
 enum Clients {
     /// Sessions by cookie and by Authorization, and clients without any.
     All,
-    /// Authorization alone: the API allows caches to keep its pages, so it has no sessions by cookie.
+    /// With Authorization, also one that everybody shares before their sessions by cookie.
     Authorized,
     /// Without credentials, in two forms of each page that a field selects.
     Forms,
@@ -50,8 +50,11 @@ const ALONE: &str = "proxy_cache_valid 200 1m; proxy_cache_credentials public;";
 /// Lines of the dashboard, `top` and `explain`.
 const SHOWN: &[Followed] = &[
     Followed {
-        advice: "have the API send an ETag or Last-Modified, and write proxy_cache_revalidate on",
-        lines: ["", "proxy_cache_revalidate on;"],
+        advice: "have the API send an ETag or Last-Modified; in an nginx.conf, write proxy_cache_revalidate on",
+        lines: [
+            "",
+            "proxy_cache_revalidate on; proxy_cache_credentials public; proxy_cache_vary origin unlisted address;",
+        ],
         api: ["no-cache", "no-cache etag"],
         clients: Clients::All,
     },
@@ -77,10 +80,10 @@ const SHOWN: &[Followed] = &[
         clients: Clients::All,
     },
     Followed {
-        advice: "put $http_authorization into proxy_cache_key",
+        advice: "write proxy_cache_credentials public and put $http_authorization into proxy_cache_key",
         lines: [
             "proxy_cache_valid 200 1m;",
-            "proxy_cache_valid 200 1m; proxy_cache_key $scheme$host$request_uri$http_authorization;",
+            "proxy_cache_valid 200 1m; proxy_cache_credentials public; proxy_cache_key $scheme$host$request_uri$http_authorization;",
         ],
         api: ["", ""],
         clients: Clients::Authorized,
@@ -149,17 +152,20 @@ const SHOWN: &[Followed] = &[
     },
 ];
 
+const VERSION: &str = "\"1\"";
+
 const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(127, 0, 0, 7), Ipv4Addr::new(127, 0, 0, 8)];
 
 /// `path` is the same for every client if it is `/all`.
-fn fields_of(kind: &str, request: &Request, page: &str) -> Vec<(&'static str, String)> {
+fn fields_of(kind: &str, request: &Request) -> Vec<(&'static str, String)> {
     let is_for_all = request.target().starts_with("/all");
     let mut fields = Vec::new();
     let mut add = |name, value: &str| fields.push((name, value.to_owned()));
     for word in kind.split(' ') {
         match word {
             "no-cache" => add("Cache-Control", "no-cache"),
-            "etag" => add("ETag", &format!("\"{page}\"")),
+            // Of a version, whoever asks.
+            "etag" => add("ETag", VERSION),
             "shared" if is_for_all => add("Cache-Control", "max-age=60"),
             "shared-public" if is_for_all => add("Cache-Control", "public, max-age=60"),
             "vary-all" => {
@@ -200,8 +206,8 @@ fn page(kind: &str, request: &Request) -> Vec<Step> {
         "/here" => format!("for {}", request.field("x-real-ip").unwrap_or_default()),
         _ => format!("{form} of {user} at {host}"),
     };
-    let fields = fields_of(kind, request, &text.replace(' ', "-"));
-    if request.field("if-none-match").is_some_and(|tag| tag == format!("\"{}\"", text.replace(' ', "-"))) {
+    let fields = fields_of(kind, request);
+    if request.field("if-none-match") == Some(VERSION) {
         let fields: Vec<_> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
         return answer(304, &fields, b"");
     }
@@ -324,6 +330,9 @@ fn visit(client: &mut Client, clients: Clients, harm: &mut Vec<String>) {
         if matches!(clients, Clients::All | Clients::Authorized) {
             own(&[("Authorization", user)], user);
         }
+        if clients == Clients::Authorized {
+            own(&[("Authorization", "staging"), ("Cookie", &format!("session={user}"))], user);
+        }
     }
     own(&[], "nobody");
     // A page that names a host of the site names the one that was asked.
@@ -435,10 +444,10 @@ const CHECKED: &[Checked] = &[
     },
     Checked {
         rule: "passwords",
-        advice: "put $http_authorization into proxy_cache_key",
+        advice: "write proxy_cache_credentials public; and put $http_authorization into proxy_cache_key",
         lines: [
             "proxy_cache_valid 200 1m; auth_basic closed; auth_basic_user_file @DIR@/users;",
-            "proxy_cache_valid 200 1m; auth_basic closed; auth_basic_user_file @DIR@/users; proxy_cache_key $scheme$host$request_uri$http_authorization;",
+            "proxy_cache_valid 200 1m; proxy_cache_credentials public; auth_basic closed; auth_basic_user_file @DIR@/users; proxy_cache_key $scheme$host$request_uri$http_authorization;",
         ],
     },
     Checked {

@@ -108,7 +108,16 @@ fn a_refusal_is_told_as_that_of_the_last_answer_with_what_to_change() {
     let server = Server::start(TEMPLATE, &[("ORIGIN", &origin.address())]);
     server.get_with("/credentials", &[("Authorization", "Basic eDp5")]);
     let last = "MISS: nothing is stored under this key; the last response was not stored, 0 s ago, because";
-    check(&server, "/credentials", &[], &[last, "credentials", "help      put $http_authorization into"]);
+    check(
+        &server,
+        "/credentials",
+        &[],
+        &[
+            last,
+            "credentials",
+            "help      write proxy_cache_credentials public and put $http_authorization into",
+        ],
+    );
     server.get("/cookie");
     check(&server, "/cookie", &[], &[last, "sets a cookie", "belongs to one client"]);
     check(&server, "/away/x", &[], &["every request here purges"]);

@@ -21,6 +21,7 @@ fn start(origin: &Origin, directives: &str) -> Server {
                 proxy_pass http://@ORIGIN@;
                 proxy_cache answers;
                 proxy_cache_revalidate on;
+                proxy_cache_credentials public;
                 add_header X-Cache-Status $upstream_cache_status;
                 @DIRECTIVES@
             }

@@ -21,10 +21,11 @@ pub(in crate::admin) fn help(reason: Reason) -> &'static str {
         Reason::NoStore => "the API forbids it with no-store",
         Reason::Private => "the API keeps it for one client with private",
         Reason::NoCache => {
-            "have the API send an ETag or Last-Modified, and write proxy_cache_revalidate on: the API then sends 304 without a body"
+            "have the API send an ETag or Last-Modified; in an nginx.conf, write proxy_cache_revalidate on, with proxy_cache_credentials public \
+             and proxy_cache_vary origin unlisted address, which keep clients apart: the API then sends 304 without a body"
         }
         Reason::Expired => {
-            "the response is stale on arrival; compare the API's clock, and the Age that caches in front of it add"
+            "the API says that it is stale on arrival: max-age=0, an Expires that has passed (compare its clock), or an Age beyond its lifetime"
         }
         Reason::NoLifetime => {
             "write proxy_cache_valid 200 1s, with proxy_cache_credentials public and proxy_cache_vary origin unlisted address, which keep \
@@ -34,7 +35,8 @@ pub(in crate::admin) fn help(reason: Reason) -> &'static str {
         Reason::SetCookie => "a response that sets a cookie belongs to one client",
         Reason::Vary => "have the API name at most 16 request fields in Vary, and no *",
         Reason::Authorization => {
-            "put $http_authorization into proxy_cache_key, so that each credential has responses of its own; or have the API send \
+            "write proxy_cache_credentials public and put $http_authorization into proxy_cache_key, so that each credential has responses of its \
+             own and cookies still share none; or have the API send \
              Cache-Control: public with each response that is the same for every client"
         }
         Reason::Credentials => SAY_PUBLIC,

@@ -233,8 +233,9 @@ fn note(family: Family, key_names_credential: bool, span: Span, reading: &mut Re
         reading.diagnostics.idle(
             span,
             format!(
-                "responses to requests with Authorization are shared only if their Cache-Control allows it (RFC 9111 §3.5); add $http_authorization \
-                to {key} to store one per credential"
+                "responses to requests with Authorization are shared only if their Cache-Control allows it (RFC 9111 §3.5); to store one per \
+                 credential, write {} public and add $http_authorization to {key}",
+                family.directive("cache_credentials")
             ),
         );
     }
@@ -242,8 +243,7 @@ fn note(family: Family, key_names_credential: bool, span: Span, reading: &mut Re
         span,
         format!(
             "request fields that can make the upstream respond as if to another request (X-Forwarded-Host, X-Forwarded-Proto, Forwarded, \
-            X-Original-URL, X-HTTP-Method-Override …) are not passed on if the response may be cached; set one with proxy_set_header, or add it to \
-            {key}"
+            X-Original-URL, X-HTTP-Method-Override …) are not passed on if the response may be cached; one that {key} contains is passed on"
         ),
     );
 }
