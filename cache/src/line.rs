@@ -54,6 +54,8 @@ pub struct Failure {
     /// Decides whether a stale response may be used.
     pub cause: StaleCause,
     pub status: u16,
+    /// Who failed, as a number of the caller's choice: locations with one key may have several upstreams.
+    pub upstream: u32,
 }
 
 #[derive(Debug)]

@@ -424,7 +424,7 @@ fn a_fill_that_fails_wakes_one_and_after_a_second_failure_nobody_waits() {
     let runtime = runtime();
     let _guard = runtime.enter();
     let (mut front, now, conf) = (front(), start(), conf());
-    let failure = Failure { cause: StaleCause::Timeout, status: 504 };
+    let failure = Failure { cause: StaleCause::Timeout, status: 504, upstream: 0 };
     let permit = |lookup| match lookup {
         Lookup::Miss(permit) => permit,
         other => panic!("{other:?}"),

@@ -275,6 +275,8 @@ async fn busy(
     tracing::note(request, began, "cache lock", ("millstream.cache.lock", outcome(&woken)));
     Some(match woken {
         Woken::Retry => return None,
+        // A fallback may have the key of the location whose upstream failed.
+        Woken::Failed(failure) if failure.upstream != request.location.0 => return None,
         Woken::Streaming(follower) => {
             request.cache_status = Some(CacheStatus::Hit);
             request.report_forward(Forward::Miss, None);

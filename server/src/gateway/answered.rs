@@ -4,7 +4,7 @@
 //! `combining`, the ways of its body.
 
 use super::attempt::AcceptedAnswer;
-use super::{Filling, Passing, Proxied, alone, answer_head, combining, failed};
+use super::{Filling, Passing, Proxied, alone, answer_head, combining};
 use crate::caching::invalidation;
 use crate::filter::charset;
 use crate::intercepted;
@@ -67,7 +67,7 @@ impl Passing<'_> {
                 }
                 Proxied::Intercepted(..500) | Proxied::Redirect(_) => alone(filling, None),
                 // The stale entry stands in, as it does after any other failure.
-                _ => failed(filling, Condition::Status(head.status)),
+                _ => self.failed(filling, Condition::Status(head.status)),
             }
             self.discard(connection, turn);
             return outcome;
@@ -159,7 +159,7 @@ impl Passing<'_> {
                     // Of a part nobody waits for another, and the next waiter may find a failing upstream well again;
                     // any other answer says that waiting is no use.
                     match head.status {
-                        500.. => failed(Filling::Permit(permit), Condition::Status(head.status)),
+                        500.. => self.failed(Filling::Permit(permit), Condition::Status(head.status)),
                         _ if as_asked => drop(permit),
                         _ => permit.uncacheable(Some(reason), now),
                     }
@@ -190,7 +190,7 @@ impl Passing<'_> {
         turn: Turn,
         status: u16,
     ) -> Proxied {
-        failed(filling, Condition::Status(status));
+        self.failed(filling, Condition::Status(status));
         self.discard(connection, turn);
         Proxied::Failed(status)
     }

@@ -5,7 +5,7 @@
 //! on to its next request, and the fill goes on alone. An answer that breaks off is never stored: the fill is dropped, and
 //! its followers see the cut. One that nobody reads any more is ended after `proxy_cache_unread_timeout`.
 
-use super::{Filling, OpenedFill, Passing, Proxied, answer_head, failed, report};
+use super::{Filling, OpenedFill, Passing, Proxied, answer_head, report};
 use crate::representation::follow::{self, Followed};
 use crate::worker::Worker;
 use bytes::Bytes;
@@ -194,7 +194,7 @@ impl<'a> Passing<'a> {
             Err(reason) => {
                 self.report_not_stored(reason);
                 match head.status {
-                    500.. => failed(Filling::Permit(permit), Condition::Status(head.status)),
+                    500.. => self.failed(Filling::Permit(permit), Condition::Status(head.status)),
                     _ => permit.uncacheable(Some(reason), now),
                 }
                 self.discard(connection, turn);

@@ -303,19 +303,6 @@ fn alone(filling: Filling, reason: Option<Reason>) {
     }
 }
 
-/// Returns a permit after a failure. Waiters are told only of a server that is down or slow, not of a failure
-/// of this request.
-fn failed(filling: Filling, condition: Condition) {
-    let (Filling::Permit(permit) | Filling::Part(permit)) = filling else { return };
-    let (status, told) = match condition {
-        Condition::Timeout => (504, Some(StaleCause::Timeout)),
-        Condition::Status(status @ 502..=504) => (status, Some(StaleCause::Status(status))),
-        Condition::Status(status) => (status, None),
-        Condition::Error | Condition::InvalidHeader => (502, None),
-    };
-    permit.failed(status, told.map(|cause| Failure { cause, status }), Now::read());
-}
-
 impl<'a> Passing<'a> {
     async fn run(&mut self, begun: Option<Asking>, filling: Filling, head: &mut ResponseHead) -> Proxied {
         match self.ask(begun, head).await {
@@ -324,11 +311,25 @@ impl<'a> Passing<'a> {
         }
     }
 
+    /// Returns a permit after a failure. Waiters are told only of a server that is down or slow, not of a failure
+    /// of this request.
+    fn failed(&self, filling: Filling, condition: Condition) {
+        let (Filling::Permit(permit) | Filling::Part(permit)) = filling else { return };
+        let (status, told) = match condition {
+            Condition::Timeout => (504, Some(StaleCause::Timeout)),
+            Condition::Status(status @ 502..=504) => (status, Some(StaleCause::Status(status))),
+            Condition::Status(status) => (status, None),
+            Condition::Error | Condition::InvalidHeader => (502, None),
+        };
+        let upstream = self.request.location.0;
+        permit.failed(status, told.map(|cause| Failure { cause, status, upstream }), Now::read());
+    }
+
     fn stopped(&mut self, stop: Stop, filling: Filling) -> Proxied {
         match stop {
             Stop::Client(failure) => Proxied::ClientFailed(failure),
             Stop::Upstream(condition, status) => {
-                failed(filling, condition);
+                self.failed(filling, condition);
                 self.fall_back(condition, status)
             }
         }

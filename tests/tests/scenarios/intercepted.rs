@@ -132,6 +132,35 @@ fn clients_that_ask_at_once_for_an_error_that_gets_a_page_are_one_request_to_the
     assert_eq!(origin.count(), 1);
 }
 
+#[test]
+fn a_fallback_with_the_key_of_the_location_that_led_to_it_is_not_told_of_that_ones_failures() {
+    let broken = Origin::start(|_| {
+        let mut steps = vec![Step::Pause(Duration::from_millis(50))];
+        steps.extend(answer(503, &[], b"broken"));
+        steps
+    });
+    let sound = Origin::fixed(200, &[], b"fallback");
+    let server = Server::start(
+        "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+        http { access_log off; proxy_cache_path @DIR@/cache keys_zone=answers:1m;
+            proxy_cache answers; proxy_cache_key $request_uri; proxy_cache_valid 200 1s; proxy_intercept_errors on;
+            server { listen 127.0.0.1:@PORT@;
+                location / { proxy_pass http://@BROKEN@; error_page 502 503 504 = @fallback; }
+                location @fallback { proxy_pass http://@SOUND@; } } }",
+        &[("BROKEN", &broken.address()), ("SOUND", &sound.address())],
+    );
+    for round in 0..5 {
+        std::thread::scope(|scope| {
+            let ask = || scope.spawn(|| server.get(&format!("/{round}")));
+            let clients: Vec<_> = (0..20).map(|_| ask()).collect();
+            for client in clients {
+                let answer = client.join().expect("no panic");
+                assert_eq!((answer.status, answer.text().as_str()), (200, "fallback"));
+            }
+        });
+    }
+}
+
 const FAILING_PAGES: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
     http {
         access_log off;

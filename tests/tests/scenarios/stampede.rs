@@ -137,7 +137,9 @@ fn those_who_wait_for_a_failing_api_get_what_is_stale_where_that_is_allowed() {
             steps
         }
     });
-    let server = start(&origin, "proxy_cache_valid 200 1s; proxy_cache_use_stale http_503;");
+    let directives =
+        "proxy_cache_valid 200 1s; proxy_cache_use_stale http_503; proxy_cache_credentials public;";
+    let server = start(&origin, directives);
     assert_eq!(server.get("/").text(), "good");
     let (answers, elapsed) = at_once(&server, 8);
     assert!(answers.iter().all(|answer| answer.text() == "good"));

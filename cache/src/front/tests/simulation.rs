@@ -16,7 +16,7 @@ use std::task::Wake;
 const KEYS: usize = 2;
 const CLIENTS: usize = 8;
 const AGE: u64 = 5;
-const FAILURE: Failure = Failure { cause: StaleCause::Status(503), status: 503 };
+const FAILURE: Failure = Failure { cause: StaleCause::Status(503), status: 503, upstream: 0 };
 
 struct Flag(AtomicBool);
 
