@@ -3,8 +3,10 @@
 //! Nothing is said here that is not in a row; to change the manual, change the row. Before: `features`, `variables`.
 
 use std::fmt::Write;
+use std::iter;
 
 use crate::features::context::EVERYWHERE;
+use crate::features::pass::{FAMILIES, Family};
 use crate::features::{Apply, Repeat, Row, rows, sections};
 use crate::nginx_names;
 use crate::variables::{FAMILIES as VARIABLE_FAMILIES, VARIABLES};
@@ -13,20 +15,34 @@ use crate::variables::{FAMILIES as VARIABLE_FAMILIES, VARIABLES};
 pub fn directives_markdown() -> String {
     let mut page = String::from(
         "# Directives\n\nGenerated from the rows in `conf/src/features`; change them there.\n\n\
-         Names, contexts, arguments and defaults are nginx's unless stated otherwise. Sizes are in bytes, or with `k` and `m` \
-         (file sizes also `g`); times are in seconds, or with `ms`, `s`, `m`, `h`, `d`, `w`, `M`, `y`. A directive of nginx that \
-         is not listed here is an error. `--lenient` ignores it with a warning if it only affects logs, speed or looks; if it \
-         decides what a client gets, it stays an error. A directive that belongs to another has no effect without that one.\n",
+         Names, contexts, parameters and defaults are nginx's unless stated otherwise.\n\n\
+         - Sizes are in bytes, or with a suffix `k` or `m`; file sizes also take `g`.\n\
+         - Times are in seconds, or with a suffix `ms`, `s`, `m`, `h`, `d`, `w`, `M` or `y`.\n\
+         - Directives of the families `proxy_`, `fastcgi_`, `uwsgi_`, `scgi_` and `grpc_` that differ only in the prefix are \
+         described once. \"Same for\" lists the others.\n\
+         - A directive that depends on another one has no effect without it.\n\
+         - An nginx directive that is not listed here is an error. With `--lenient`, it is ignored with a warning if it affects \
+         only logs, performance or appearance. It remains an error if it determines what a client receives.\n",
     );
     let own: Vec<String> = rows()
-        .filter(|row| is_own(row) && !matches!(row.apply, Apply::Idle(_)))
+        .filter(|row| is_own(row) && !matches!(row.apply, Apply::Idle(_)) && described_at(row).is_none())
         .map(|row| format!("[`{0}`](#{0})", row.name))
         .collect();
-    let _ = writeln!(page, "\nMillstream's own, unknown to nginx and NGINX Plus: {}.", own.join(", "));
+    let _ = writeln!(page, "\nDirectives that neither nginx nor NGINX Plus has: {}.", own.join(", "));
     for (heading, rows) in sections() {
         let _ = write!(page, "\n## {heading}\n");
-        let (idle, real): (Vec<&Row>, Vec<&Row>) =
-            rows.into_iter().partition(|row| matches!(row.apply, Apply::Idle(_)));
+        let is_here = |name: &str| rows.iter().any(|row| row.name == name);
+        let elsewhere = rows.iter().find(|row| described_at(row).is_some_and(|first| !is_here(first.name)));
+        if let Some((family, _)) = elsewhere.and_then(|row| Family::of(row.name)) {
+            let prefix = family.directive("");
+            let _ = writeln!(
+                page,
+                "\nThe other `{prefix}` directives are described in the sections above, by their `proxy_` names."
+            );
+        }
+        let here = rows.iter().copied().filter(|row| described_at(row).is_none());
+        let (idle, real): (Vec<&'static Row>, Vec<&'static Row>) =
+            here.partition(|row| matches!(row.apply, Apply::Idle(_)));
         for row in real {
             page += &directive(row);
         }
@@ -35,7 +51,9 @@ pub fn directives_markdown() -> String {
         }
         for row in idle {
             if let Apply::Idle(why) = row.apply {
-                let _ = writeln!(page, "| `{}` | {} | {} |", row.name, cell(row.doc), cell(why));
+                let names: Vec<String> =
+                    iter::once(row).chain(same_for(row)).map(|row| code(row.name)).collect();
+                let _ = writeln!(page, "| {} | {} | {} |", names.join(", "), cell(row.doc), cell(why));
             }
         }
     }
@@ -45,7 +63,7 @@ pub fn directives_markdown() -> String {
 /// Directives of nginx 1.31 or NGINX Plus that Millstream lacks, by module.
 fn not_there_yet() -> String {
     let mut text = String::from(
-        "\n## Not there yet\n\nnginx or NGINX Plus has these directives, Millstream does not. Each is an error that names it; \
+        "\n## Unsupported directives\n\nThese directives of nginx and NGINX Plus are not supported. Each is reported as an error; \
          for `--lenient`, see the top of this page.\n\n| module | directives |\n| --- | --- |\n",
     );
     for module in nginx_names::MODULES {
@@ -85,22 +103,89 @@ fn is_own(row: &Row) -> bool {
     nginx_names::module_of(row.name).is_none()
 }
 
-fn directive(row: &Row) -> String {
+fn directive(row: &'static Row) -> String {
+    let others: Vec<&Row> = same_for(row).collect();
+    let mut text = format!("\n### {}\n\n{}\n\n", row.name, row.doc);
+    let _ = writeln!(text, "- Syntax: {}", with_differences(row, &others, syntax));
+    let default = with_differences(row, &others, |row| code(row.default));
+    if default != code("") {
+        let _ = writeln!(text, "- Default: {default}");
+    }
+    let _ = writeln!(text, "- Context: {}", with_differences(row, &others, context));
+    if !others.is_empty() {
+        let names: Vec<String> = others.iter().map(|row| code(row.name)).collect();
+        let _ = writeln!(text, "- Same for: {}", names.join(", "));
+    }
+    let own: Vec<String> = iter::once(row)
+        .chain(others.iter().copied())
+        .filter(|row| is_own(row))
+        .map(|row| code(row.name))
+        .collect();
+    if own.len() > others.len() {
+        text += "- Not in nginx\n";
+    } else if !own.is_empty() {
+        let _ = writeln!(text, "- Not in nginx: {}", own.join(", "));
+    }
+    text
+}
+
+fn syntax(row: &Row) -> String {
     let end = if row.takes_block() { "" } else { ";" };
     let space = if row.syntax.is_empty() { "" } else { " " };
-    let mut text = format!("\n### {}\n\n{}\n\n", row.name, row.doc);
-    let _ = writeln!(text, "- Syntax: `{}{space}{}{end}`", row.name, row.syntax);
-    if !row.default.is_empty() {
-        let _ = writeln!(text, "- Default: `{}`", row.default);
-    }
+    code(&format!("{}{space}{}{end}", row.name, row.syntax))
+}
+
+fn context(row: &Row) -> String {
     let contexts: Vec<&str> = row.contexts.names().collect();
     let places = if row.contexts == EVERYWHERE { "everywhere".to_owned() } else { contexts.join(", ") };
     let repeat = if row.repeat == Repeat::Often { "; may be repeated" } else { "" };
-    let _ = writeln!(text, "- Context: {places}{repeat}");
-    if is_own(row) {
-        text += "- Millstream's own\n";
+    format!("{places}{repeat}")
+}
+
+/// What `of` gives for a row, then for each of the others that differs in more than its prefix.
+fn with_differences(row: &Row, others: &[&Row], of: impl Fn(&Row) -> String) -> String {
+    let mut text = of(row);
+    for other in others {
+        let theirs = of(other);
+        if theirs != of(row) && unprefixed(other, &theirs) != unprefixed(row, &of(row)) {
+            let _ = write!(text, "; {}: {theirs}", code(other.name));
+        }
     }
     text
+}
+
+/// The row of an earlier family whose text is also that of this one, but for the prefix.
+fn described_at(row: &Row) -> Option<&'static Row> {
+    let (family, rest) = Family::of(row.name)?;
+    let earlier = FAMILIES.iter().take_while(|other| **other != family);
+    earlier
+        .flat_map(|other| rows().find(|first| first.name == other.directive(rest)))
+        .find(|first| is_same_text(first, row))
+}
+
+/// The rows that have their text at this one.
+fn same_for(row: &'static Row) -> impl Iterator<Item = &'static Row> {
+    rows().filter(|other| described_at(other).is_some_and(|first| first.name == row.name))
+}
+
+fn is_same_text(one: &Row, other: &Row) -> bool {
+    let why = |row: &Row| match row.apply {
+        Apply::Idle(why) => Some(unprefixed(row, why)),
+        _ => None,
+    };
+    unprefixed(one, one.doc) == unprefixed(other, other.doc) && why(one) == why(other)
+}
+
+/// A text of a row, with the first family's prefix in place of its own.
+fn unprefixed(row: &Row, text: &str) -> String {
+    match Family::of(row.name) {
+        Some((family, _)) => text.replace(&family.directive(""), &FAMILIES[0].directive("")),
+        None => text.to_owned(),
+    }
+}
+
+fn code(text: &str) -> String {
+    format!("`{text}`")
 }
 
 /// A bar would end a table's cell.

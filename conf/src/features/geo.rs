@@ -26,10 +26,11 @@ use ranges::GeoRanges;
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("geo", HTTP, (1, 2), "[$address] $variable { network value; … }", "",
-        "Makes a variable that has its value by the client's address, or by the address in another variable. Lines are networks in CIDR form, of \
-        which the smallest counts, or with `ranges;` in front ranges such as `10.0.0.0-10.0.0.9` (IPv4). `default` is for all others; \
-        `delete` takes a network or range out again; `include` reads lines from a file. Of a `proxy` X-Forwarded-For is believed: its last \
-        address, or with `proxy_recursive;` the last that is no such proxy's. `volatile;` looks up anew every time.",
+        "Creates a variable whose value depends on the client's address, or on the address in another variable. Lines contain networks in CIDR \
+        notation, of which the smallest matching one applies, or after `ranges;` IPv4 ranges such as `10.0.0.0-10.0.0.9`. `default` applies to all \
+        other addresses; `delete` removes a network or range; `include` reads lines from a file. If a client is a `proxy`, its X-Forwarded-For is \
+        used: the last address, or with `proxy_recursive;` the last address that is not a `proxy`. With `volatile;`, the value is not cached during \
+        a request.",
         Apply::Make(read)),
 ];
 

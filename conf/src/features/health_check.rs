@@ -76,14 +76,14 @@ impl Feature for HealthCheckLevel {
 pub const ROWS: &[Row] = &[
     once("health_check", LOCATION, (0, MANY),
         "[interval=time] [jitter=time] [fails=n] [passes=n] [uri=uri] [port=n] [match=name] [mandatory [persistent]] [keepalive_time=time] [type=grpc [grpc_service=name] [grpc_status=code]]", "",
-        "Checks every server of the location's upstream: each `interval` (5s) plus up to `jitter` (0), it requests `uri` (`/`) with the location's \
-        `proxy_set_header`, TLS and timeouts. A server whose responses fail `match` (without one: have another status than 2xx or 3xx) `fails` (1) \
-        times in a row receives no requests until it passes `passes` (1) times in a row. With `mandatory`, a server is not used before it first \
-        passes; with `persistent`, its state survives a reload. `port` is the port to check. With `keepalive_time`, checks reuse a connection for \
-        that long. If an upstream has several checks, a server must pass all. `type=grpc` uses gRPC's health protocol over HTTP/2, without TLS or \
-        with the location's TLS. A server passes if it responds SERVING for `grpc_service` (without one: for the server as a whole) or, with a \
-        `grpc_status` other than 0, if the call ends with that code: 12 (UNIMPLEMENTED) for servers without that protocol. It cannot be combined \
-        with `uri` or `match`.",
+        "Checks every server of the location's upstream. Every `interval` (5s) plus a random time up to `jitter` (0), `uri` (`/`) is requested with \
+        the `proxy_set_header`, TLS and timeouts of the location. A check fails if the response does not meet `match`, or without `match` if its \
+        status is not 2xx or 3xx. After `fails` (1) failed checks in a row, a server receives no requests until `passes` (1) checks in a row \
+        succeed. With `mandatory`, a server is not used before its first successful check; with `persistent`, its state survives a reload. `port` \
+        sets another port for checks. With `keepalive_time`, checks reuse a connection for that long. If an upstream has several checks, a server \
+        must pass all of them. `type=grpc` uses the gRPC health checking protocol over HTTP/2, with TLS if the location uses it. A check succeeds if \
+        the response is SERVING for `grpc_service` (by default, for the whole server). With a `grpc_status` other than 0, it succeeds if the call \
+        ends with that code, such as 12 (UNIMPLEMENTED) for servers without this protocol. `type=grpc` cannot be combined with `uri` or `match`.",
         Apply::Level(|l, d, _| l.health_check.own = Some((d.args.clone(), d.span)))),
 ];
 

@@ -25,16 +25,16 @@ pub const ROWS: &[Row] = &[
     often("listen", SERVER, (1, MANY),
         "address[:port[-port]] | port[-port] | unix:path [default_server] [ssl] [http2] [quic] [proxy_protocol] [backlog=n] [rcvbuf=size] [sndbuf=size] [deferred] [reuseport] \
         [ipv6only=on|off] [so_keepalive=on|off|[idle]:[interval]:[count]] [bind] [fastopen=n] [multipath]", "*:80",
-        "The address, port or both that the server listens on: an address alone means port 80, a port alone all IPv4 addresses. Without superuser \
-        rights the default is `*:8000`. The `default_server` of an address, or else its first server, handles requests with an unknown name. With \
-        `proxy_protocol`, each connection must begin with a PROXY protocol header, version 1 or 2; others are closed. With `http2`, HTTP/2 is \
-        enabled at this address, as with `http2 on`. `fastopen` and `multipath` have no effect; an address with `quic` is not opened, with a \
-        warning.",
+        "Sets the address, the port or both on which the server accepts connections. An address alone means port 80, a port alone means all IPv4 \
+        addresses. Without superuser privileges, the default is `*:8000`. Requests with an unknown name are handled by the `default_server` of the \
+        address, or by its first server. With `proxy_protocol`, each connection must begin with a PROXY protocol header, version 1 or 2; others are \
+        closed. With `http2`, HTTP/2 is enabled at this address, as with `http2 on`. `fastopen` and `multipath` have no effect. An address with \
+        `quic` is not opened, and a warning is reported.",
         Apply::Server(listen)),
     often("server_name", SERVER, (1, MANY), "name …", "\"\"",
-        "The names of the server: exact ones, `*.example.com`, `www.example.*`, `.example.com` for a name and all below it, or \
-        `~expression`, whose named captures become variables. An exact name wins, then the longest name with its asterisk in \
-        front, then the longest with it at the end, then the first expression.",
+        "Sets the names of the server: exact names, `*.example.com`, `www.example.*`, `.example.com` for a name and all names below it, or `~regex`, \
+        whose named captures become variables. An exact name takes precedence, then the longest name with a leading asterisk, the longest with a \
+        trailing asterisk, and the first matching regular expression.",
         Apply::Server(server_name)),
 ];
 

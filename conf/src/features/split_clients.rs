@@ -17,8 +17,8 @@ const ALL: u64 = 10_000;
 pub const ROWS: &[Row] = &[
     often("split_clients", HTTP, (2, 2), "string $variable { percent value; … * value; }", "",
         "Creates a variable that has each value for a percentage of clients. The string identifies a client, as in `split_clients $remote_addr \
-        $variant { 0.5% .one; 20% .two; * \"\"; }`: the same string always gets the same value, and the same as in nginx. A percentage has at most \
-        two decimals; `*` stands for the rest.",
+        $variant { 0.5% .one; 20% .two; * \"\"; }`. The same string always gets the same value, and the same as in nginx. A percentage has at most \
+        two decimals; `*` is the remainder.",
         Apply::Make(read)),
 ];
 

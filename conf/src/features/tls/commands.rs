@@ -34,10 +34,7 @@ pub(super) const COMMANDS: &[(&str, CommandKind)] = &[
     ("NumTickets", CommandKind::Tickets),
     ("Options", CommandKind::Options),
     ("RecordPadding", CommandKind::Padding),
-    (
-        "DHParameters",
-        CommandKind::Idle("suites with DHE are not offered; those with ECDHE need no parameters"),
-    ),
+    ("DHParameters", CommandKind::Idle("DHE suites are not supported; ECDHE suites need no parameters")),
     ("SignatureAlgorithms", CommandKind::Refused(SCHEMES, SCHEMES_INSTEAD)),
     ("ClientSignatureAlgorithms", CommandKind::Refused(SCHEMES, SCHEMES_INSTEAD)),
     ("VerifyMode", CommandKind::Refused(VERIFIES, "verify")),
