@@ -8,9 +8,9 @@ use super::{Apply, Row, idle, once};
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("worker_connections", EVENTS, (1, 1), "number", "512",
-        "The maximum number of connections of one worker, including those to upstreams. Further connections wait to be accepted; if the limit is \
-        reached, connections that have been idle longest or send their requests slowest are closed first. If the limit of open files is too low for \
-        this number, a warning at start contains the possible number.",
+        "The maximum number of connections of a worker, including those to upstreams. Further connections wait to be accepted. If the limit is \
+        reached, connections that have been idle longest or send their requests slowest are closed first. If the limit on open files is too low \
+        for this number, a warning at start reports the possible number.",
         Apply::Main(|main, d, r| {
             if let Some(number) = r.number(&d.args[0], 1, 100_000_000) {
                 main.worker_connections = number as u32;
