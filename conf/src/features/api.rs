@@ -122,7 +122,9 @@ fn socket(main: &mut Main, directive: &Directive, reading: &mut Reading<'_>) {
     let path = reading.path(written);
     let wrong = match written {
         "" => Some("the path of the control_socket is empty".to_owned()),
-        "on" => Some("\"on\" is no path: without the directive there is a control_socket already".to_owned()),
+        "on" => {
+            Some("\"on\" is not a path: without this directive, there is a control_socket already".to_owned())
+        }
         _ => wrong_socket_path(&path),
     };
     if let Some(wrong) = wrong {

@@ -62,8 +62,8 @@ pub(super) fn declare(directive: &Directive, reading: &mut Reading<'_>) {
         if zone.path.is_none() && ["max_size=", "min_free="].iter().any(|name| word.text.starts_with(name)) {
             reading
                 .diagnostics
-                .warning(word.span, "this zone has no files, which are what this bounds")
-                .help("write memory=64m for what it holds, or a directory in place of the word memory");
+                .warning(word.span, "this limits files, but the zone has none")
+                .help("write memory=64m to limit its memory, or a directory instead of the word memory");
         }
     }
     if zone.name.is_empty() {

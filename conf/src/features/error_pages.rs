@@ -75,7 +75,7 @@ fn error_page(level: &mut Level, directive: &Directive, reading: &mut Reading<'_
         if status == 499 {
             reading
                 .error(word.span, "invalid value \"499\"")
-                .help("499 is a client that went away; no page can reach it");
+                .help("499 means that the client has disconnected; it cannot receive a page");
             continue;
         }
         let answer = match (answer, status) {

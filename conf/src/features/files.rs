@@ -58,7 +58,7 @@ impl FilesLevel {
             LocationMatch::Named(_) => {
                 reading
                     .error(span, "the \"alias\" directive cannot be used inside the named location")
-                    .help("a named location has no path that it could replace; write root");
+                    .help("a named location has no path to replace; write root");
                 return;
             }
         };

@@ -213,7 +213,7 @@ pub(in crate::features) fn field(
     if !is_field_name(&bare, reading) {
         return None;
     }
-    let message = format!("the colon becomes a part of the value: \"{}: : …\" is sent", bare.text);
+    let message = format!("the colon becomes part of the value: \"{}: : …\" is sent", bare.text);
     let help = format!("write {} without a colon", bare.text);
     reading.diagnostics.warning(name.span, message).help(help);
     Some((bare.text, Reading::part(value, format!(": {}", value.text))))

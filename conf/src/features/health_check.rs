@@ -52,7 +52,7 @@ impl Feature for HealthCheckLevel {
             Some(PassTarget::Variables(_)) => {
                 reading
                     .error(*span, "\"health_check\" cannot be used where the upstream has variables")
-                    .help("check it in a location of its own, whose proxy_pass names the upstream");
+                    .help("check it in another location, whose proxy_pass names the upstream");
                 return None;
             }
             None => {
@@ -119,12 +119,16 @@ impl QuestionDraft {
     /// Parameters of one kind of check cannot be combined with the other's.
     fn question(self, words: &[Word], reading: &mut Reading<'_>) -> HealthQuestion {
         let (others, why, help) = if self.is_grpc {
-            (["uri", "match"], "does not go with \"type=grpc\"", "take it off: what is asked is gRPC's own")
+            (
+                ["uri", "match"],
+                "cannot be combined with \"type=grpc\"",
+                "remove it: the check is that of gRPC",
+            )
         } else {
             (
                 ["grpc_service", "grpc_status"],
-                "goes with \"type=grpc\" only",
-                "write type=grpc before it, or take it off",
+                "requires \"type=grpc\"",
+                "write type=grpc before it, or remove it",
             )
         };
         for word in words {
@@ -162,8 +166,8 @@ fn read(words: &[Word], span: Span, reading: &mut Reading<'_>) -> HealthCheck {
     let persistent = words.iter().find(|word| word.text == "persistent");
     if let (BeforeFirst::Used, Some(word)) = (check.terms.before, persistent) {
         reading
-            .error(word.span, "\"persistent\" goes with \"mandatory\" only")
-            .help("write mandatory persistent, or take it off");
+            .error(word.span, "\"persistent\" requires \"mandatory\"")
+            .help("write mandatory persistent, or remove it");
     }
     check
 }
@@ -197,7 +201,7 @@ fn read_parameter(
             if value.text != "grpc" {
                 reading
                     .error(word.span, format!("invalid type \"{}\" in \"health_check\"", value.text))
-                    .help("write type=grpc, or leave it out for a request of HTTP");
+                    .help("write type=grpc, or remove it for an HTTP request");
             }
         }
         Some(("grpc_service", value)) => draft.service = Some(value.text.clone()),

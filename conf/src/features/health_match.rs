@@ -130,7 +130,7 @@ fn require(key: &Word, words: &[Word], reading: &mut Reading<'_>) -> Option<Heal
     for word in words.iter().filter(|word| !word.text.starts_with('$')) {
         reading
             .error(word.span, format!("invalid variable name \"{}\"", word.text))
-            .help("write the name of the variable with its dollar, as in $name");
+            .help("write the name of the variable with a dollar sign, as in $name");
     }
     Some(HealthTest::Require(words.iter().map(|word| reading.template(word)).collect()))
 }

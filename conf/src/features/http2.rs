@@ -86,7 +86,7 @@ fn http2_body_preread_size(level: &mut Level, directive: &Directive, reading: &m
 pub(super) fn quic_is_not_opened(span: Span, reading: &mut Reading<'_>) {
     reading
         .diagnostics
-        .warning(span, "Millstream does not speak HTTP/3 (yet); addresses with \"quic\" are not opened")
-        .help("clients that try HTTP/3 go on with TCP; leave out an Alt-Svc field that sends them here")
+        .warning(span, "Millstream does not support HTTP/3 (yet); addresses with \"quic\" are not opened")
+        .help("clients that try HTTP/3 fall back to TCP; remove an Alt-Svc field that refers them to it")
         .once();
 }

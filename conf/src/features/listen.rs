@@ -156,7 +156,7 @@ fn listen(server: &mut ServerDraft, directive: &Directive, reading: &mut Reading
     let Some(addresses) = listen_addresses(&word.text) else {
         let port = word.text.rsplit(':').next().and_then(|port| port.parse::<u16>().ok());
         if port == Some(0) {
-            let why = "port 0 is any free one, and no client could know which";
+            let why = "port 0 means any free port, which clients cannot know";
             let error = reading.error(word.span, format!("invalid port in \"{}\": {why}", word.text));
             error.help("write a port from 1 to 65535");
             return;
@@ -249,12 +249,12 @@ fn only_nginx_knows(name: &str, fate: Fate, word: &Word, reading: &mut Reading<'
     let message = format!("nginx knows the parameter \"{name}\" of listen, Millstream does not (yet)");
     match fate {
         Fate::LeftOut(change) if reading.lenient => {
-            reading.diagnostics.warning(word.span, message).help(format!("it is left out: {change}"))
+            reading.diagnostics.warning(word.span, message).help(format!("it is ignored: {change}"))
         }
         Fate::LeftOut(change) => reading.error(word.span, message).left_out(change),
-        Fate::Kept(why) => reading
-            .error(word.span, message)
-            .help(format!("{why}, so it is not left out even with --lenient")),
+        Fate::Kept(why) => {
+            reading.error(word.span, message).help(format!("{why}, so it is an error even with --lenient"))
+        }
         Fate::BelongsTo(_) | Fate::Default => return,
     }
     .once();
@@ -319,7 +319,7 @@ fn server_name(server: &mut ServerDraft, directive: &Directive, reading: &mut Re
             if source.is_empty() {
                 reading
                     .error(word.span, "empty regex in server name \"~\"")
-                    .help("write an expression after the tilde");
+                    .help("write a regular expression after the tilde");
             } else if let Some(expression) = reading.regex(word, source, true) {
                 server.names.push((ServerName::Regex(expression), word.span));
             }
@@ -332,7 +332,7 @@ fn server_name(server: &mut ServerDraft, directive: &Directive, reading: &mut Re
             {
                 reading
                     .error(word.span, format!("server name \"{text}\" is invalid"))
-                    .help("write *.example.com, or .example.com for a name and all below it");
+                    .help("write *.example.com, or .example.com for a name and all names below it");
             }
             None => server.invalid_names.push((text.to_owned(), word.span)),
         }
@@ -340,7 +340,7 @@ fn server_name(server: &mut ServerDraft, directive: &Directive, reading: &mut Re
             reading
                 .diagnostics
                 .warning(word.span, format!("server name \"{text}\" has suspicious symbols"))
-                .help("write the name alone, without scheme and path");
+                .help("write only the name, without scheme and path");
         }
     }
 }

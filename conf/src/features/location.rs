@@ -97,7 +97,7 @@ pub fn parse(args: &[Word], span: Span, reading: &mut Reading<'_>) -> Option<Loc
             other => {
                 reading
                     .error(modifier.span, format!("invalid location modifier \"{other}\""))
-                    .help("the modifiers are =, ^~, ~ and ~*; a path with spaces stands in quotes");
+                    .help("the modifiers are =, ^~, ~ and ~*; put a path with spaces in quotes");
                 None
             }
         };

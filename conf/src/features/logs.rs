@@ -209,7 +209,7 @@ pub(super) fn error_log(directive: &Directive, reading: &mut Reading<'_>) -> Opt
         text if text.starts_with("memory:") => {
             reading
                 .error(word.span, "nginx knows logs to \"memory:\", Millstream does not")
-                .help("write a file; the dashboard has the last errors");
+                .help("write a file; the dashboard shows the last errors");
             return None;
         }
         path => LogTarget::File(reading.named_path(word, path, PathUse::Log)),
@@ -245,16 +245,14 @@ fn access_log(level: &mut super::Level, directive: &Directive, reading: &mut Rea
     }
     let is_service = path.text.starts_with(syslog::PREFIX);
     if is_service && parameters.buffer.is_some() {
-        reading
-            .error(path.span, "logs to syslog cannot be buffered")
-            .help("leave out buffer=, flush= and gzip");
+        reading.error(path.span, "logs to syslog cannot be buffered").help("remove buffer=, flush= and gzip");
         return;
     }
     if !is_service && !template::is_literal(&path.text) {
         if parameters.buffer.is_some() {
             reading
                 .error(path.span, "buffered logs cannot have variables in name")
-                .help("leave out buffer=, flush= and gzip, or write the path itself");
+                .help("remove buffer=, flush= and gzip, or write the path itself");
             return;
         }
         let full = reading.named_path(path, &path.text, PathUse::Log);
@@ -372,7 +370,7 @@ fn positive(is_zero: Option<bool>, what: &str, word: &Word, reading: &mut Readin
     if is_zero == Some(true) {
         reading
             .error(word.span, format!("invalid {what} \"{}\"", word.text))
-            .help("leave it out where lines are to be written at once");
+            .help("remove it if lines are to be written at once");
     }
     is_zero == Some(false)
 }
@@ -394,7 +392,7 @@ fn log_file(file: LogFile, word: &Word, reading: &mut Reading<'_>) -> Option<Log
                 word.span,
                 format!("access_log \"{}\" already defined with conflicting parameters", word.text),
             )
-            .help("write the same buffer=, flush= and gzip= wherever the file is named");
+            .help("write the same buffer=, flush= and gzip= each time");
         return None;
     }
     Some(LogFileId(index as u32))

@@ -66,7 +66,7 @@ impl MapDraft {
             if self.map.default.replace(value).is_some() {
                 reading
                     .error(key.span, "duplicate default map parameter")
-                    .help("keep one of them; write \\default for a key of that name");
+                    .help("keep one of them; write \\default for a key with that name");
             }
             return;
         }

@@ -37,7 +37,7 @@ fn mirror(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
     if level.mirror.uris.as_ref().is_some_and(|uris| is_off || uris.is_empty()) {
         reading
             .error(directive.span, "\"mirror\" directive is duplicate")
-            .help("write either off or paths, each in a mirror of its own");
+            .help("write either off or paths, each in a separate mirror");
         return;
     }
     let uris = level.mirror.uris.get_or_insert_default();

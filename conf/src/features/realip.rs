@@ -82,7 +82,7 @@ fn from(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
                 reading
                     .diagnostics
                     .warning(word.span, format!("low address bits of {} are meaningless", word.text))
-                    .help("bits beyond the mask are not looked at; write the network's first address");
+                    .help("bits outside the mask are ignored; write the network's first address");
             }
             networks.push(network);
         }

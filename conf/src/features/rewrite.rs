@@ -205,7 +205,7 @@ pub fn settable(word: &Word, reading: &mut Reading<'_>) -> Option<Settable> {
         None => {
             reading
                 .error(word.span, format!("the duplicate \"{name}\" variable"))
-                .help("it has a meaning of its own; choose another name");
+                .help("it is a built-in variable; choose another name");
             None
         }
     }

@@ -35,7 +35,7 @@ fn read(directive: &Directive, reading: &mut Reading<'_>) -> Option<(Making, boo
         if sum > ALL {
             reading
                 .error(percent.span, "percent total is greater than 100%")
-                .help("write smaller shares; \"*\" is what remains, and stands last");
+                .help("write smaller percentages; \"*\" is the remainder and comes last");
             return None;
         }
         // The share that makes it full takes the last hash too, which rounding would leave out.

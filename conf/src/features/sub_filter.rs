@@ -62,7 +62,7 @@ fn sub_filter(level: &mut Level, directive: &Directive, reading: &mut Reading<'_
     let [from, to] = &directive.args[..] else { return };
     let list = level.sub_filter.list.get_or_insert_default();
     if from.text.is_empty() {
-        reading.error(from.span, "empty search pattern").help("write the text that is to be found");
+        reading.error(from.span, "empty search pattern").help("write the string to replace");
     } else if list.len() == MOST {
         reading
             .error(directive.span, format!("number of search patterns exceeds {MOST}"))

@@ -323,7 +323,7 @@ pub(in crate::features) fn pem_file(word: &Word, what: &str, reading: &mut Readi
     if let Some(trouble) = trouble {
         reading
             .error(word.span, format!("cannot load {what} \"{}\": {trouble}", path.display()))
-            .help("write the name of a PEM file that may be read; relative names hang on the directory of the main file");
+            .help("write the name of a readable PEM file; a relative path is relative to the directory of the main file");
     }
     (path, word.span)
 }
@@ -358,7 +358,7 @@ pub(in crate::features) fn key_log(directive: &Directive, reading: &mut Reading<
     reading
         .diagnostics
         .warning(directive.span, format!("{name}: anyone who can read this file can decrypt the connections"))
-        .help("leave it out where no fault is being looked for");
+        .help("remove it unless you are debugging");
     Some(reading.named_path(word, &word.text, PathUse::Log))
 }
 

@@ -82,7 +82,7 @@ fn types(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
                 reading
                     .diagnostics
                     .warning(word.span, format!("duplicate extension \"{}\"", word.text))
-                    .help(format!("it was \"{before}\" before; the later one holds"));
+                    .help(format!("it was \"{before}\" before; the later one is used"));
             }
         }
     }

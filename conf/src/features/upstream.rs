@@ -211,7 +211,7 @@ fn zone(upstream: &mut Upstream, directive: &Directive, reading: &mut Reading<'_
     {
         reading
             .error(directive.args[0].span, format!("zone \"{name}\" has no size"))
-            .help("write zone name size, as in zone api 64k; (only a zone that another group named may stand without)");
+            .help("write zone name size, as in zone api 64k; (the size is optional if another group has named the zone)");
         return;
     }
     upstream.zone = Some((name, size));

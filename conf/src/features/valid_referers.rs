@@ -130,7 +130,9 @@ fn set(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
                 reading.error(word.span, "invalid referer \"\"").help("write a host, as in www.example.com");
             }
             "~" => {
-                reading.error(word.span, "empty regex in \"~\"").help("write an expression after the tilde");
+                reading
+                    .error(word.span, "empty regex in \"~\"")
+                    .help("write a regular expression after the tilde");
             }
             text => match text.strip_prefix('~') {
                 Some(source) => {

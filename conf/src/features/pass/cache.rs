@@ -254,8 +254,8 @@ pub(super) fn key(level: &mut CommonLevel, directive: &Directive, reading: &mut 
     if reading.reads(&key).into_iter().any(is_later) {
         let name = &directive.name.text;
         reading
-            .error(word.span, format!("a variable $upstream_cache_… cannot be a part of \"{name}\""))
-            .help("it has a value only after the key was looked up; take it out");
+            .error(word.span, format!("a variable $upstream_cache_… cannot be part of \"{name}\""))
+            .help("it has a value only after the key was looked up; remove it");
         return;
     }
     level.cache.key = Some((key, directive.span));
@@ -291,7 +291,7 @@ fn no_status(word: &Word, directive: &Directive) -> Option<String> {
     is_time.then(|| {
         let others = directive.args.iter().filter(|other| other.span != word.span);
         let others: Vec<_> = others.map(|other| other.text.as_str()).collect();
-        format!("the time comes last: {name} {} {};", others.join(" "), word.text)
+        format!("write the time last: {name} {} {};", others.join(" "), word.text)
     })
 }
 

@@ -118,7 +118,7 @@ impl ExchangeLevel {
             let name = family.directive("max_temp_file_size");
             reading
                 .error(span, format!("\"{name}\" must be 0 or at least as large as one of the buffers"))
-                .help(format!("write 0 for no temporary files, or at least {least}"));
+                .help(format!("write 0 to disable temporary files, or at least {least}"));
         }
     }
 }
@@ -160,7 +160,7 @@ macro_rules! rows {
                 "The time within which a request can be passed to the next server; 0 disables the limit.",
                 Apply::Pass($family, |l, d, r| l.exchange.next_upstream_timeout = r.duration(&d.args[0]))),
             once(concat!($prefix, "_intercept_errors"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-                "Applies `error_page` to upstream responses with a status from 300 on.",
+                "Applies `error_page` to upstream responses with a status of 300 or higher.",
                 Apply::Pass($family, |l, d, r| l.exchange.intercept_errors = r.flag(&d.args[0]))),
             often(concat!($prefix, "_ignore_headers"), HTTP_SERVER_LOCATION, (1, MANY), "field …", "",
                 "Ignores fields of upstream responses: X-Accel-Redirect, X-Accel-Expires, X-Accel-Limit-Rate, X-Accel-Buffering, X-Accel-Charset, \

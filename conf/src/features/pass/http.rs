@@ -245,7 +245,7 @@ pub(super) fn set_header(
         reading.diagnostics.idle(
             name.span,
             format!(
-                "\"{}\" has no effect here: no field has a colon in its name, so there is none to remove",
+                "\"{}\" has no effect here: no field name contains a colon, so there is nothing to remove",
                 directive.name.text
             ),
         );
@@ -266,7 +266,7 @@ fn redirect(level: &mut HttpLevel, directive: &Directive, reading: &mut Reading<
     if written.is_some_and(|rules| off || rules.is_empty()) {
         reading
             .error(directive.span, "\"proxy_redirect\" directive is duplicate")
-            .help("proxy_redirect off stands alone in its block; keep it or the others");
+            .help("proxy_redirect off cannot be combined with others in its block; keep it or the others");
         return;
     }
     let rules = level.redirects.get_or_insert_default();
@@ -332,7 +332,7 @@ fn redirects(
                     None => {
                         reading
                         .error(*span, "\"proxy_redirect default\" cannot be used with a \"proxy_pass\" with variables")
-                        .help("write proxy_redirect off; or the prefix and what stands for it");
+                        .help("write proxy_redirect off; or the prefix and its replacement");
                     }
                 }
             }

@@ -110,9 +110,9 @@ fn by_method(level: &mut CommonLevel, directive: &Directive, reading: &mut Readi
         reading
             .error(
                 method.span,
-                format!("the method that purges is PURGE, \"{}\" goes to the upstream", method.text),
+                format!("the purge method is PURGE, \"{}\" goes to the upstream", method.text),
             )
-            .help(format!("write {name} PURGE from and the addresses that may"));
+            .help(format!("write {name} PURGE from and the allowed addresses"));
         return;
     }
     level.purge.methods = Some(method.text != "off");
@@ -123,7 +123,7 @@ fn by_method(level: &mut CommonLevel, directive: &Directive, reading: &mut Readi
                 .diagnostics
                 .warning(
                     directive.span,
-                    "without addresses, the module lets every client purge, Millstream none",
+                    "without addresses, the module allows every client to purge, and Millstream none",
                 )
                 .help(format!("name the clients that may purge, as in {name} PURGE from local 10.0.0.0/8;"));
         }
@@ -132,7 +132,7 @@ fn by_method(level: &mut CommonLevel, directive: &Directive, reading: &mut Readi
         }
         [word, ..] => {
             reading.error(word.span, format!("invalid parameter \"{}\"", word.text)).help(format!(
-                "write the word from and the addresses that may, as in {name} PURGE from 127.0.0.1;"
+                "write the word from and the allowed addresses, as in {name} PURGE from 127.0.0.1;"
             ));
         }
     }
