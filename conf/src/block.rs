@@ -133,7 +133,7 @@ fn not_here(directive: &Directive, context: Context, reading: &mut Reading<'_>) 
         let places: Vec<&str> = elsewhere.names().collect();
         reading
             .error(span, format!("\"{name}\" directive is not allowed here"))
-            .help(format!("it may stand in: {}", places.join(", ")));
+            .help(format!("it is allowed in: {}", places.join(", ")));
         return;
     }
     if let Some(module) = nginx_names::module_of(name) {
@@ -158,9 +158,9 @@ fn only_nginx_knows(directive: &Directive, plus: bool, reading: &mut Reading<'_>
         reading.diagnostics.idle(span, format!("\"{name}\" has no effect here: {why}"));
     };
     match foreign::fate(name, &directive.args) {
-        Fate::Default => note("it sets what is the default anyway".to_owned(), reading),
+        Fate::Default => note("it only sets the default".to_owned(), reading),
         Fate::LeftOut(change) if reading.lenient => {
-            reading.diagnostics.warning(span, message).help(format!("it is left out: {change}")).once();
+            reading.diagnostics.warning(span, message).help(format!("it is ignored: {change}")).once();
             reading.parts.left_out.push(directive.span);
         }
         Fate::LeftOut(change) => {
@@ -169,10 +169,10 @@ fn only_nginx_knows(directive: &Directive, plus: bool, reading: &mut Reading<'_>
         Fate::BelongsTo(owners) => {
             let owner = owners.iter().find(|owner| reading.written.contains(**owner));
             match owner {
-                None => note(format!("there is no \"{}\" that it belongs to", owners[0]), reading),
+                None => note(format!("it requires \"{}\", which is missing", owners[0]), reading),
                 // That one is an error of its own, or is left out together with this.
                 Some(owner) if !is_obeyed(owner) => {
-                    note(format!("\"{owner}\", which it belongs to, is not there yet"), reading);
+                    note(format!("\"{owner}\", which it requires, is not supported yet"), reading);
                 }
                 Some(owner) => never_left_out(directive, message, &format!("\"{owner}\" needs it"), reading),
             }
@@ -189,6 +189,6 @@ fn is_obeyed(owner: &str) -> bool {
 fn never_left_out(directive: &Directive, message: String, why: &str, reading: &mut Reading<'_>) {
     reading
         .error(directive.name.span, message)
-        .help(format!("{why}, so it is not left out even with --lenient"))
+        .help(format!("{why}, so it is an error even with --lenient"))
         .once();
 }

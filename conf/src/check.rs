@@ -57,7 +57,7 @@ fn challenges(http: &Http, reading: &mut Reading<'_>) {
             }
         };
         let what = format!(
-            "nothing listens {how} TLS, which the challenge {} of this issuer needs",
+            "no server listens {how} TLS, which the challenge {} of this issuer requires",
             challenge.name()
         );
         reading.diagnostics.warning(span, what).help(help).once();

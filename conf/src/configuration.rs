@@ -173,8 +173,8 @@ fn upstream(directive: &Directive, reading: &mut Reading<'_>) {
             .help("write at least one, as in server 127.0.0.1:8000;");
     } else if !group.servers.is_empty() && group.servers.iter().all(|server| server.backup) {
         reading
-            .error(directive.span, format!("no servers in upstream \"{}\" but backups", name.text))
-            .help("take backup off at least one of them");
+            .error(directive.span, format!("upstream \"{}\" has only backup servers", name.text))
+            .help("remove backup from at least one of them");
     }
     upstream::check(&group, reading);
     if group.keepalive.timeout == Duration::ZERO {

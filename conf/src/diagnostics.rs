@@ -121,7 +121,7 @@ impl Diagnostics {
             self.list.iter().all(|found| found.severity != Severity::Error || found.left_out.is_some());
         for found in &mut self.list {
             if let Some(change) = found.left_out {
-                let lenient = if starts { ", or start with --lenient to have it left out" } else { "" };
+                let lenient = if starts { ", or start with --lenient to ignore it" } else { "" };
                 found.help = Some(format!("remove it{lenient}: {change}"));
             }
         }

@@ -26,20 +26,21 @@ pub enum Fate {
 
 use Fate::{BelongsTo, Default, Kept, LeftOut};
 
-const LOGS: &str = "only what is logged changes";
-const TUNING: &str = "only speed and resources change";
+const LOGS: &str = "this changes only logs";
+const TUNING: &str = "this changes only performance and resources";
 
 const CONTENT: &str = "it decides what clients receive";
 const HANDLER: &str =
-    "without it the location would show the files themselves, programs and passwords in them included";
-const ACCESS: &str = "it decides who is let in";
-const ENCRYPTION: &str = "it decides how what is sent is protected on its way";
-const DROPPED: &str = "nginx 1.25.1 dropped it for the word \"ssl\" in listen, which goes into its place";
-const CLIENT: &str = "it decides whom a request is taken to come from";
-const UPSTREAM: &str = "it decides what the upstream is sent";
-const CHOICE: &str = "it decides which server is asked";
-const VARIABLES: &str = "other directives need what it defines";
-const SERVICE: &str = "what it describes would not be served at all";
+    "without it, the location would serve the files themselves, with any code and passwords in them";
+const ACCESS: &str = "it decides who has access";
+const ENCRYPTION: &str = "it decides how data is protected in transit";
+const DROPPED: &str =
+    "nginx 1.25.1 replaced it with the \"ssl\" parameter of listen, which you can write instead";
+const CLIENT: &str = "it decides which client a request is attributed to";
+const UPSTREAM: &str = "it decides what the upstream receives";
+const CHOICE: &str = "it decides which server receives the request";
+const VARIABLES: &str = "other directives depend on it";
+const SERVICE: &str = "what it configures would not be served at all";
 
 const SCRIPTS: &[&str] = &[
     "js_access",

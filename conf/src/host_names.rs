@@ -28,11 +28,11 @@ impl Unfit {
         match self {
             Unfit::Invalid => (
                 format!("invalid hostname or wildcard \"{name}\""),
-                "an asterisk stands for whole labels at the beginning or the end, as in *.example.com",
+                "an asterisk replaces whole labels at the beginning or the end, as in *.example.com",
             ),
             Unfit::Conflicting => (
                 format!("conflicting parameter \"{name}\""),
-                "the same key stands above it (\".name\" is \"name\" and \"*.name\"); keep one of them",
+                "the same key is above it (\".name\" is \"name\" and \"*.name\"); keep one of them",
             ),
         }
     }

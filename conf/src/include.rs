@@ -195,8 +195,8 @@ impl<'a> Splicer<'a> {
         into: &mut Vec<Directive>,
     ) -> Option<FileId> {
         if self.stack.contains(&path) {
-            let help = "a file cannot include itself, also not through others".to_string();
-            self.error(span, format!("\"{}\" is included in a circle", path.display()), Some(help));
+            let help = "a file cannot include itself, not even through others".to_string();
+            self.error(span, format!("\"{}\" is included recursively", path.display()), Some(help));
             return None;
         }
         if self.stack.len() >= MAX_DEPTH {
@@ -282,5 +282,5 @@ fn missing_help(error: &io::Error, path: &Path, written: &str, prefix: &ConfPref
         return Some(format!("did you mean \"{}\"?", Path::new(written).with_file_name(found).display()));
     }
     let relative = !Path::new(written).is_absolute();
-    relative.then(|| format!("relative names are looked up in \"{}\"", prefix.directory().display()))
+    relative.then(|| format!("relative names are resolved in \"{}\"", prefix.directory().display()))
 }

@@ -151,7 +151,7 @@ impl Lexer<'_> {
             let (from, to) = (close + 1, self.character_end(close + 1));
             let shown = String::from_utf8_lossy(&self.text[from..to]).into_owned();
             let help =
-                format!("put a blank between two words, or write \\{0} for a {0} in the text", quote as char);
+                format!("put a space between two words, or write \\{0} for a {0} in the text", quote as char);
             self.error(from, to, format!("unexpected \"{shown}\" after the closing quote"), help)
                 .garbles_its_line();
         }

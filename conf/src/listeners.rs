@@ -127,8 +127,9 @@ fn invalid_names(listener: &Listener, drafts: &[ServerDraft], reading: &mut Read
         } else {
             reading.diagnostics.error(*span, message)
         };
-        finding
-            .help("an asterisk stands alone at the start (*.example.com) or the end (www.example.*); else write ~expression");
+        finding.help(
+            "write an asterisk only at the start (*.example.com) or the end (www.example.*), or ~regex",
+        );
     }
 }
 
@@ -149,7 +150,7 @@ fn warn_of_conflicting_names(listener: &Listener, drafts: &[ServerDraft], readin
                     reading
                         .diagnostics
                         .warning(*span, format!("conflicting server name \"{key}\" on {place}, ignored"))
-                        .help("another server of this address has the name; requests go to the first one");
+                        .help("another server of this address has this name; requests go to the first one");
                 }
                 Some(_) => {}
                 None => {

@@ -273,7 +273,7 @@ fn duplicate(
 ) {
     let message = format!("duplicate location \"{text}\"");
     if matches!(matches, Some(LocationMatch::Named(_))) {
-        let help = format!("the one at {} is taken, this one never", reading.sources.locate(first));
+        let help = format!("the one at {} is used, this one never", reading.sources.locate(first));
         reading.diagnostics.warning(span, message).help(help);
     } else {
         reading.duplicate(span, message, first);
@@ -312,7 +312,7 @@ fn may_stand_in(
         (LocationMatch::Named(_), _) => {
             format!("location \"{text}\" cannot be inside the named location \"{}\"", outer.text)
         }
-        (_, LocationMatch::Named(_)) => format!("named location \"{text}\" can be on the server level only"),
+        (_, LocationMatch::Named(_)) => format!("named location \"{text}\" can only be on the server level"),
         (LocationMatch::Prefix { path, .. }, LocationMatch::Exact(_) | LocationMatch::Prefix { .. })
             if !text.starts_with(path.as_str()) =>
         {

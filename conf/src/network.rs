@@ -64,7 +64,7 @@ fn masked(ip: IpAddr, bits: u8) -> IpAddr {
 
 fn wrong(text: &str) -> ValueError {
     let help = match text.parse::<std::net::SocketAddr>() {
-        Ok(address) => format!("an address stands without a port: write {}", address.ip()),
+        Ok(address) => format!("an address has no port here: write {}", address.ip()),
         Err(_) if text == "localhost" => "write 127.0.0.1 and ::1; names are not resolved here".to_owned(),
         Err(_) => "write an address, a network such as 10.0.0.0/8, unix: or all".to_owned(),
     };

@@ -50,7 +50,7 @@ pub fn parse(file: FileId, sources: &Sources, diagnostics: &mut Diagnostics) -> 
             Token::Open(span) => builder.open(span),
             Token::Close(span) if extra => {
                 builder.unterminated();
-                builder.error(span, "unexpected \"}\"", "it closes no block: remove it");
+                builder.error(span, "unexpected \"}\"", "there is no block to close: remove it");
             }
             Token::Close(_) => builder.close(),
         }
@@ -79,7 +79,7 @@ impl Builder<'_> {
     fn semicolon(&mut self, span: Span) {
         match self.directive(span.end) {
             Some(directive) => self.add(directive),
-            None => self.error(span, "unexpected \";\"", "a directive must stand before it: remove it"),
+            None => self.error(span, "unexpected \";\"", "a directive must precede it: remove it"),
         }
     }
 

@@ -121,7 +121,7 @@ impl Reading<'_> {
             format!("must be between {least} and {most}")
         };
         self.error(word.span, format!("value \"{}\" {bounds}", word.text))
-            .help("write a number in these bounds");
+            .help("write a number in this range");
         None
     }
 
@@ -219,7 +219,7 @@ impl Reading<'_> {
     }
 
     pub fn duplicate(&mut self, span: Span, message: impl Into<String>, first: Span) {
-        let help = format!("it stands at {} already; keep one of them", self.sources.locate(first));
+        let help = format!("it is already at {}; keep one of them", self.sources.locate(first));
         self.error(span, message).help(help);
     }
 }

@@ -186,7 +186,7 @@ fn warn_of_bare(name: &str, span: Span, variable: &Variable, diagnostics: &mut D
         && let Some((prefix, doc)) = FAMILIES.iter().find(|(prefix, _)| lower == *prefix)
     {
         diagnostics
-            .warning(span, format!("\"{name}\" variable has no name and never a value"))
+            .warning(span, format!("\"{name}\" variable has no name and is always empty"))
             .help(format!("write a name after \"${prefix}\": {doc}"));
     }
 }
@@ -202,7 +202,7 @@ fn unknown(name: &str, span: Span, scope: &Scope<'_>, diagnostics: &mut Diagnost
             .error(
                 span,
                 format!(
-                    "\"${name}\" is known in ssl_certificate and ssl_certificate_key alone, each by itself"
+                    "\"${name}\" is allowed only as the whole value of ssl_certificate and ssl_certificate_key"
                 ),
             )
             .help(help);
@@ -277,13 +277,13 @@ fn reference(text: &str, dollar: usize) -> (usize, Result<&str, &'static str>) {
         Some(b'{') => {
             let end = name_end(bytes, start + 1);
             match bytes.get(end) {
-                Some(b'}') if end == start + 1 => (end + 1, Err("nothing stands between the braces")),
+                Some(b'}') if end == start + 1 => (end + 1, Err("there is nothing between the braces")),
                 Some(b'}') => (end + 1, Ok(&text[start + 1..end])),
                 _ => (end, Err("its closing brace is missing")),
             }
         }
         _ => match name_end(bytes, start) {
-            end if end == start => (end, Err("no name follows the dollar")),
+            end if end == start => (end, Err("no name follows the dollar sign")),
             end => (end, Ok(&text[start..end])),
         },
     }

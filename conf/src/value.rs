@@ -67,12 +67,12 @@ pub fn duration(text: &str) -> Result<Duration, ValueError> {
         if smallest != usize::MAX && rank <= smallest {
             return Err(bad_duration(
                 text,
-                "write the greatest unit first and each unit once, as in \"1h30m\"",
+                "write the largest unit first and each unit once, as in \"1h30m\"",
             ));
         }
         let next = after.trim_start_matches(' ');
         if unit.is_empty() && next.starts_with(|c: char| c.is_ascii_digit()) {
-            return Err(bad_duration(text, "only the last number may stand without a unit"));
+            return Err(bad_duration(text, "only the last number may have no unit"));
         }
         if unit.is_empty() && !next.is_empty() {
             return Err(bad_duration(text, duration_help(text)));
@@ -80,7 +80,7 @@ pub fn duration(text: &str) -> Result<Duration, ValueError> {
         smallest = rank;
         let milliseconds = parse_digits(number).and_then(|n| n.checked_mul(UNITS[rank].1));
         let sum = milliseconds.and_then(|n| total.checked_add(n)).filter(|&n| n <= i64::MAX as u64);
-        total = sum.ok_or_else(|| bad_duration(text, "it is longer than any time that can be counted"))?;
+        total = sum.ok_or_else(|| bad_duration(text, "it is longer than the longest supported time"))?;
         rest = next;
     }
     Ok(Duration::from_millis(total))
@@ -107,14 +107,14 @@ pub fn number(text: &str) -> Result<u64, ValueError> {
     if !text.is_empty() && digits_at_start(text) == text.len() {
         return parse_digits(text).ok_or_else(|| {
             ValueError::new(
-                format!("the number \"{text}\" is too great"),
-                format!("the most is {}", i64::MAX),
+                format!("the number \"{text}\" is too large"),
+                format!("the maximum is {}", i64::MAX),
             )
         });
     }
     let digits = digits_at_start(text);
     let help = if digits > 0 {
-        format!("write digits alone: \"{}\"", &text[..digits])
+        format!("write only digits: \"{}\"", &text[..digits])
     } else {
         "write a whole number in digits, such as \"10\"".to_string()
     };
@@ -184,7 +184,7 @@ fn scaled(text: &str, what: &str, units: &[(char, u32)]) -> Result<u64, ValueErr
     };
     let bytes =
         parse_digits(number).and_then(|n| n.checked_mul(1 << shift)).filter(|&n| n <= i64::MAX as u64);
-    bytes.ok_or_else(|| wrong(format!("the most is {} bytes", i64::MAX)))
+    bytes.ok_or_else(|| wrong(format!("the maximum is {} bytes", i64::MAX)))
 }
 
 /// For `10mb`, `1GiB` or `2g`.

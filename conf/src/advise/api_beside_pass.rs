@@ -10,6 +10,6 @@ pub(super) fn advise(level: &Level, reading: &mut Reading<'_>) {
         reading
             .diagnostics
             .warning(span, format!("\"api\" and \"{pass}\" are in the same location; the API responds"))
-            .help("give the API a location of its own");
+            .help("put the API into another location");
     }
 }

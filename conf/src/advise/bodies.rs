@@ -19,12 +19,9 @@ pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
         let (methods, key) = (of.family.directive("cache_methods"), of.family.directive("cache_key"));
         reading
             .diagnostics
-            .warning(
-                span,
-                "a response to POST is stored by its key alone and sent to clients with another body",
-            )
+            .warning(span, "a response to POST is stored under its key and sent to clients with another body")
             .help(format!(
-                "write {methods} QUERY; for requests that QUERY fits, or put $request_body into {key}"
+                "write {methods} QUERY; if QUERY suits the requests, or add $request_body to {key}"
             ))
             .once();
     }

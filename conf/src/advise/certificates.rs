@@ -25,7 +25,7 @@ pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
             span,
             "the upstream receives the client's certificate, and a response made for one client is stored and sent to others",
         )
-        .help(format!("write {credentials} public; or put $ssl_client_fingerprint into {key}"))
+        .help(format!("write {credentials} public; or add $ssl_client_fingerprint to {key}"))
         .once();
 }
 

@@ -18,7 +18,7 @@ pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
             "a cookie that is set for one client is stored with the response and sent to every other client",
         )
         .help(format!(
-            "remove Set-Cookie from {ignore}: responses that set a cookie then reach their client alone"
+            "remove Set-Cookie from {ignore}: responses that set a cookie then reach only their client"
         ))
         .once();
 }

@@ -22,7 +22,7 @@ pub(super) fn advise(http: &Http, reading: &mut Reading<'_>) {
             .diagnostics
             .warning(
                 span,
-                "gRPC calls are passed on here, but none can arrive: the server does not accept HTTP/2",
+                "gRPC calls are passed on here, but the server does not accept HTTP/2, which they need",
             )
             .help("write http2 on; in the server block")
             .once();

@@ -49,8 +49,7 @@ pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
     let sent: Vec<_> = told.iter().map(|(field, variable)| format!("{variable} as {field}")).collect();
     let (sent, them) = (sent.join(" and "), if told.len() == 1 { "it" } else { "them" });
     let message = format!(
-        "the upstream is sent {sent}, but \"{key_name}\" does not contain {them}: a response for one value is sent to \
-         clients of another"
+        "the upstream receives {sent}, but \"{key_name}\" does not contain {them}: a response for one value is sent to clients with another"
     );
     // The host that is sent stays what it is: the upstream makes links and redirects of it, with the port.
     let told: String = told.iter().map(|(_, variable)| &**variable).collect();

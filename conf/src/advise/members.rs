@@ -36,11 +36,10 @@ fn warn(guarded: &Location, open: &Location, status: u16, reading: &mut Reading<
         .warning(
             guarded.span,
             format!(
-                "a client that gets {status} here is led to the location at {place}, which has the same cache and key: it \
-                 receives what is stored for clients that are let in"
+                "a client that gets {status} here is redirected to the location at {place}, which has the same cache and key: it receives responses stored for clients with access"
             ),
         )
-        .help(format!("write a proxy_cache_key of its own, or proxy_cache off;, in the location at {place}"));
+        .help(format!("write another proxy_cache_key, or proxy_cache off;, in the location at {place}"));
 }
 
 fn lets_all_in(settings: &Settings) -> bool {

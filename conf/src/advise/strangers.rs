@@ -31,7 +31,7 @@ fn warn(name: &str, right: &RightLevel, verb: &str, reading: &mut Reading<'_>) {
                     *span,
                     format!("with this \"{name}\", every client may {verb} what is cached, without a token"),
                 )
-                .help("name the addresses that may, and use a token for the others");
+                .help("list the addresses that may, and use a token for other clients");
         }
     }
 }

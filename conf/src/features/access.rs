@@ -47,11 +47,11 @@ impl Feature for AccessLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("allow", UP_TO_EXCEPT, (1, 1), "address | CIDR | unix: | all", "",
-        "Lets these clients in. The rules of a level are tried in their order, and the first that names the client's address decides; \
-        who is named by none is let in. A level that writes one `allow` or `deny` has none of the level above.",
+        "Allows access for these clients. The rules of a level are checked in order, and the first that matches the client's address is used. If none \
+        matches, access is allowed. These directives (`allow` and `deny`) are inherited only if the current level has none.",
         Apply::Level(|l, d, r| rule(l, d, r, true))),
     often("deny", UP_TO_EXCEPT, (1, 1), "address | CIDR | unix: | all", "",
-        "Keeps these clients out, with 403; see `allow`.",
+        "Denies access (403) for these clients; see `allow`.",
         Apply::Level(|l, d, r| rule(l, d, r, false))),
 ];
 

@@ -30,14 +30,14 @@ impl Addition {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("add_before_body", HTTP_SERVER_LOCATION, (1, 1), "uri", "",
-        "Adds the response of a subrequest to this path of the same server before the body of a 200 response. Such a response has no ranges and no \
-        length, and its ETag is weak; a cached response does not contain the addition. An empty path disables it.",
+        "Adds the response to a subrequest before the body of a 200 response. The parameter is a path of the same server; an empty one disables this. \
+        Such a response has no ranges and no length, and its ETag is weak. A cached response does not contain the addition.",
         Apply::Level(|l, d, _| l.addition.before = Some(d.args[0].text.as_str().into()))),
     once("add_after_body", HTTP_SERVER_LOCATION, (1, 1), "uri", "",
-        "As `add_before_body`, behind the body.",
+        "Adds the response to a subrequest after the body, like `add_before_body`.",
         Apply::Level(|l, d, _| l.addition.after = Some(d.args[0].text.as_str().into()))),
     often("addition_types", HTTP_SERVER_LOCATION, (1, MANY), "type …", "text/html",
-        "The media types of responses to add to, in addition to `text/html`; `*` is any.",
+        "Sets the media types of responses to which text is added, in addition to `text/html`; `*` means all.",
         Apply::Level(|l, d, r| {
             let (list, any) = (l.addition.types.get_or_insert_default(), l.addition.any_type.get_or_insert_default());
             media_types((list, any), d, r);

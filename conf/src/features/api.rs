@@ -56,19 +56,20 @@ impl Feature for ApiLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("api", LOCATION, (0, 1), "[write=on|token|off]", "",
-        "Makes the location the API, as in NGINX Plus; changes, such as purging, need `write=on`. With `write=token`, they also \
-        need the token of `api_token`. `api_allow` and `api_token` control access.",
+        "Serves the API in this location, as in NGINX Plus. Changes, such as purging, require `write=on`. With `write=token`, they also require the \
+        token of `api_token`. `api_allow` and `api_token` control access.",
         Apply::Level(api)),
     often("api_allow", HTTP_SERVER_LOCATION, (1, MANY), "local | address | CIDR | unix: | all …", "",
-        "The clients that may use the API without a token. By default, `local` may read and no client may change anything. With a token and \
-        without this directive, no client may read either. The parameters are those of `proxy_cache_purge_allow`. These directives are inherited only if the current level has none.",
+        "Sets the clients that may use the API without a token. By default, `local` may read, and no client may make changes. If a token is set and \
+        this directive is not, no client may read without it either. The parameters are those of `proxy_cache_purge_allow`. These directives are \
+        inherited only if the current level has none.",
         Apply::Level(|l, d, r| l.api.right.allow(&d.args, r))).needing(Need::Api),
     once("api_token", HTTP_SERVER_LOCATION, (1, 1), "token", "",
-        "Requests with this token, in `Authorization: Bearer token`, may use the API from any address.",
+        "Allows requests with this token, in `Authorization: Bearer token`, to use the API from any address.",
         Apply::Level(|l, d, r| l.api.right.token = token(&d.args[0], r))).needing(Need::Api),
     once("control_socket", MAIN, (1, 1), "path | off", "logs/nginx.sock",
-        "A Unix socket with the API (`write=on`) that only the user who started the process can open. `millstream purge`, \
-        `explain` and `top` use it. By default it is next to the pid file, with the same name and `.sock` instead of `.pid`.",
+        "Opens a Unix socket with the API (`write=on`), which only the user who started the process can open. `millstream purge`, `explain` and `top` \
+        use it. By default, it is next to the pid file and has the same name with `.sock` instead of `.pid`.",
         Apply::Main(socket)),
 ];
 
@@ -121,7 +122,9 @@ fn socket(main: &mut Main, directive: &Directive, reading: &mut Reading<'_>) {
     let path = reading.path(written);
     let wrong = match written {
         "" => Some("the path of the control_socket is empty".to_owned()),
-        "on" => Some("\"on\" is no path: without the directive there is a control_socket already".to_owned()),
+        "on" => {
+            Some("\"on\" is not a path: without this directive, there is a control_socket already".to_owned())
+        }
         _ => wrong_socket_path(&path),
     };
     if let Some(wrong) = wrong {

@@ -51,13 +51,14 @@ impl Feature for AuthBasicLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("auth_basic", UP_TO_EXCEPT, (1, 1), "string | off", "off",
-        "Asks clients for a name and a password, in the realm of this name; needs `auth_basic_user_file`. Who has none or a wrong one gets 401. \
-        A password that was right is not computed again for a while.",
+        "Requires a user name and password, and sets the realm. It needs `auth_basic_user_file`. A request without valid credentials gets 401. The \
+        hash of a verified password is not computed again for a while.",
         Apply::Level(realm)),
     once("auth_basic_user_file", UP_TO_EXCEPT, (1, 1), "file", "",
-        "The file of names and passwords, lines of `name:password`, with `#` before comments. The password is as `htpasswd` or `openssl passwd` write \
-        it: bcrypt (`$2y$`), SHA-256 and SHA-512 (`$5$`, `$6$`), yescrypt (`$y$`), MD5 (`$apr1$`, `$1$`), `{SHA}`, `{SSHA}`, or `{PLAIN}` with \
-        the word itself; the thirteen characters of DES are read too. Changes hold within a second; a relative name hangs on the directory of the main file.",
+        "Sets the file with user names and passwords, in lines of the form `name:password`; comments begin with `#`. Passwords are in the formats of \
+        `htpasswd` or `openssl passwd`: bcrypt (`$2y$`), SHA-256 and SHA-512 (`$5$`, `$6$`), yescrypt (`$y$`), MD5 (`$apr1$`, `$1$`), `{SHA}`, \
+        `{SSHA}`, `{PLAIN}` with the password itself, or DES (13 characters). Changes take effect within a second. A relative path is relative to \
+        the directory of the main file.",
         Apply::Level(|l, d, r| {
             r.path_beside_main(&d.args[0], PathUse::Own);
             l.auth_basic.users = Some(r.template(&d.args[0]));

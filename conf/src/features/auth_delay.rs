@@ -31,6 +31,6 @@ impl Feature for AuthDelayLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("auth_delay", HTTP_SERVER_LOCATION, (1, 1), "time", "0s",
-        "Delays each 401 by this time, so that passwords cannot be guessed quickly or from the response time.",
+        "Delays each 401 by this time, to slow down password guessing and timing attacks.",
         Apply::Level(|l, d, r| l.auth_delay.delay = r.duration(&d.args[0]))),
 ];

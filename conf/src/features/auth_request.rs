@@ -46,16 +46,16 @@ impl Feature for AuthRequestLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("auth_request", HTTP_SERVER_LOCATION, (1, 1), "uri | off", "off",
-        "Makes a subrequest to this path of the same server, a GET without a body, before any response, including one from the cache. 2xx allows the \
-        request, 401 and 403 deny it (401 with the subrequest's `WWW-Authenticate`), any other status is an error. In the location of the path, \
+        "Makes a subrequest to this path of the same server, a GET without a body, before any response, including a cached one. A 2xx status allows \
+        the request. 401 and 403 deny it, 401 with the subrequest's `WWW-Authenticate`. Any other status is an error. In the location of the path, \
         `$request_uri`, `$request_method` and the client's fields are those of the main request.",
         Apply::Level(|l, d, _| {
             let word = &d.args[0];
             l.auth_request.uri = Some((word.text != "off").then(|| word.text.as_str().into()));
         })),
     often("auth_request_set", HTTP_SERVER_LOCATION, (2, 2), "$variable value", "",
-        "Sets a variable after the subrequest of `auth_request`, whatever its status; the value may contain variables of its response, such as \
-        `$upstream_http_x_user`. If a level has one of these directives, it inherits none.",
+        "Sets a variable after the subrequest of `auth_request`, regardless of its status. The value may contain variables of its response, such as \
+        `$upstream_http_x_user`. These directives are inherited only if the current level has none.",
         Apply::Level(set)),
 ];
 

@@ -29,20 +29,20 @@ settings! {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("autoindex", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-        "Lists the files of a directory that has none of the `index` files. Names that begin with a dot are omitted. At most 100,000 files are \
-        listed; if there are more, this is logged.",
+        "Lists the files of a directory without an `index` file. Names that begin with a dot are omitted. At most 100,000 files are listed; if there \
+        are more, this is logged.",
         Apply::Level(|l, d, r| l.autoindex.enabled = r.flag(&d.args[0]))),
     once("autoindex_format", HTTP_SERVER_LOCATION, (1, 1), "html | xml | json | jsonp", "html",
-        "What such a list is written in; with `jsonp` the argument `callback` of the query names the function.",
+        "Sets the format of the list. With `jsonp`, the query argument `callback` is the name of the function.",
         Apply::Level(|l, d, r| {
             use AutoindexFormat::{Html, Json, Jsonp, Xml};
             l.autoindex.format =
                 r.choice(&d.args[0], &[("html", Html), ("xml", Xml), ("json", Json), ("jsonp", Jsonp)]);
         })),
     once("autoindex_exact_size", HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
-        "Whether an HTML list has sizes in bytes, or rounded with K, M and G.",
+        "Shows exact sizes in HTML lists; otherwise, sizes are rounded and shown with K, M or G.",
         Apply::Level(|l, d, r| l.autoindex.exact_size = r.flag(&d.args[0]))),
     once("autoindex_localtime", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-        "Whether an HTML list has times of the local time zone, or of UTC.",
+        "Shows times in HTML lists in the local time zone instead of UTC.",
         Apply::Level(|l, d, r| l.autoindex.localtime = r.flag(&d.args[0]))),
 ];

@@ -31,8 +31,8 @@ pub const ROWS: &[Row] = &[
          zstd and zstd to gzip. A cached response is compressed once, and the result is stored.",
         Apply::Level(|l, d, r| l.brotli.enabled = r.flag(&d.args[0]))),
     once("brotli_static", HTTP_SERVER_LOCATION, (1, 1), "on | off | always", "off",
-        "Sends the file with the additional suffix `.br` instead of the requested file, if it exists: with `on` to clients \
-        that accept br, with `always` to all.",
+        "Sends the file with the additional suffix `.br` instead of the requested file if it exists: with `on`, to clients that accept br; with \
+        `always`, to all clients.",
         Apply::Level(|l, d, r| l.brotli.precoded = precoded(&d.args[0], r))),
     once("brotli_comp_level", HTTP_SERVER_LOCATION, (1, 1), "level", "6",
         "The compression level, 0 to 11.",
@@ -47,12 +47,12 @@ pub const ROWS: &[Row] = &[
             media_types((list, any), d, r);
         })),
     once("brotli_window", HTTP_SERVER_LOCATION, (1, 1), "size", "512k",
-        "The window of the compressor: a power of two from 1k to 16m. Clients need the same amount of memory. An encoder \
-        uses at most 64 MiB: if a high level would use more, the window is smaller.",
+        "The window of the compressor: a power of two from 1k to 16m. Clients need the same amount of memory. An encoder uses at most 64 MiB; if a \
+        high level would use more, the window is smaller.",
         Apply::Level(window)),
     idle("brotli_buffers", HTTP_SERVER_LOCATION, (2, 2), "number size",
         "Buffers for compressed output.",
-        "compressed output is kept whole where it is cached and streamed in bounded pieces where not"),
+        "compressed output is stored whole in the cache, and otherwise streamed in blocks of limited size"),
 ];
 
 fn window(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {

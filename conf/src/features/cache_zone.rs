@@ -18,11 +18,12 @@ macro_rules! rows {
                 [use_temp_path=on|off] [memory=size] [purger=on|off] [purger_files=number] [purger_threshold=time] \
                 [purger_sleep=time] [manager_files=number] [manager_threshold=time] [manager_sleep=time] \
                 [loader_files=number] [loader_threshold=time] [loader_sleep=time]", "",
-                "Defines a cache zone. `path` is a directory, or the word `memory` for a zone without files. `keys_zone` bounds the number of \
-                entries, 8,000 a megabyte; entries unused for `inactive` (10m) are removed; `max_size` bounds the files, `memory` (64m; \
-                Millstream's own) what hot entries take in memory. `purger=on` removes the files of what was purged in the background; \
-                else they go when they are next met. The loader lists the files at start, the manager removes what is unused or too \
-                much, each in steps of so many files (100; the purger 10) or so long (200ms), with a pause (50ms) after each.",
+                "Defines a cache zone. `path` is a directory, or the word `memory` for a zone without files. `keys_zone` limits the number of \
+                entries, 8,000 per megabyte. Entries not used for `inactive` (10m) are removed. `max_size` limits the size of the files, and \
+                `memory` (64m; not in nginx) the memory for hot entries. With `purger=on`, the files of purged entries are removed in the \
+                background; otherwise, each is removed when it is next found. The loader lists the files at start; the manager removes unused and \
+                excess files. Each works in steps of at most `…_files` (100; for the purger, 10) and `…_threshold` (200ms), with a pause of \
+                `…_sleep` (50ms) after each.",
                 Apply::Declare(cache_zone::declare)),
         ]
     };
@@ -61,8 +62,8 @@ pub(super) fn declare(directive: &Directive, reading: &mut Reading<'_>) {
         if zone.path.is_none() && ["max_size=", "min_free="].iter().any(|name| word.text.starts_with(name)) {
             reading
                 .diagnostics
-                .warning(word.span, "this zone has no files, which are what this bounds")
-                .help("write memory=64m for what it holds, or a directory in place of the word memory");
+                .warning(word.span, "this limits files, but the zone has none")
+                .help("write memory=64m to limit its memory, or a directory instead of the word memory");
         }
     }
     if zone.name.is_empty() {

@@ -79,8 +79,8 @@ const DEFAULT_TYPES: [&str; 6] = [
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("charset", UP_TO_IF, (1, 1), "charset | off", "off",
-        "Adds `; charset=` to the Content-Type of responses, except 301 and 302. If the charset of a response is known (from `source_charset` or its \
-        Content-Type) and there is a `charset_map`, the text is converted. May be a variable.",
+        "Adds `; charset=` to the Content-Type of responses, except with status 301 and 302. If the charset of a response is known, from \
+        `source_charset` or its Content-Type, and there is a matching `charset_map`, the text is converted. The parameter may be a variable.",
         Apply::Level(|l, d, r| {
             if d.args[0].text == "off" {
                 l.charset.name = Some(None);
@@ -89,15 +89,15 @@ pub const ROWS: &[Row] = &[
             }
         })),
     once("source_charset", UP_TO_IF, (1, 1), "charset", "",
-        "The charset of responses that do not specify one. If it differs from that of `charset`, they are converted by a `charset_map`. May be a \
-        variable.",
+        "Sets the charset of responses that do not specify one. If it differs from `charset`, they are converted with a `charset_map`. The parameter \
+        may be a variable.",
         Apply::Level(|l, d, r| l.charset.source = name(&d.args[0], r).map(|name| (name, d.args[0].span)))),
     once("override_charset", UP_TO_IF, (1, 1), "on | off", "off",
-        "Converts responses from the charset that they specify.",
+        "Converts responses also from the charset that they specify.",
         Apply::Level(|l, d, r| l.charset.overrides = r.flag(&d.args[0]))),
     once("charset_types", HTTP_SERVER_LOCATION, (1, MANY), "type … | *",
         "text/html text/xml text/plain text/vnd.wap.wml application/javascript application/rss+xml",
-        "The media types to which `charset` applies, in addition to text/html.",
+        "Sets the media types to which `charset` applies, in addition to text/html.",
         Apply::Level(charset_types)),
 ];
 

@@ -13,9 +13,9 @@ use crate::tree::{Directive, Word};
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("charset_map", HTTP, (2, 2), "charset1 charset2 { code1 code2; … }", "",
-        "How characters of one single-byte charset are converted to another and back, in hexadecimal digits, as in `C0 FE;`, or to UTF-8, as in `80 \
-        E282AC;`. ASCII is unchanged unless a line maps it. A character without a line becomes `?`, or `&#number;` when converted from UTF-8. \
-        `include` reads lines from a file.",
+        "Defines how characters of a single-byte charset are converted to another one and back, as in `C0 FE;`, or to UTF-8, as in `80 E282AC;`. \
+        Codes are hexadecimal. ASCII is unchanged unless a line maps it. A character without a line becomes `?`, or `&#number;` when converted from \
+        UTF-8. `include` reads lines from a file.",
         Apply::DeclareLines(read)),
 ];
 

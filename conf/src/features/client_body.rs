@@ -40,18 +40,18 @@ settings! {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("client_body_timeout", HTTP_SERVER_LOCATION, (1, 1), "time", "60s",
-        "How long a client may pause between two pieces of a body; then it gets 408.",
+        "The maximum time between two reads of a request body. After this time, the client gets 408.",
         Apply::Level(|l, d, r| l.client_body.timeout = r.duration(&d.args[0]))),
     once("client_max_body_size", HTTP_SERVER_LOCATION, (1, 1), "size", "1m",
-        "How large a request's body may be; a larger one gets 413. 0 sets no bound.",
+        "The maximum size of a request body; a larger one results in 413. 0 disables the limit.",
         Apply::Level(|l, d, r| l.client_body.max_size = r.offset(&d.args[0]))),
     once("client_body_buffer_size", HTTP_SERVER_LOCATION, (1, 1), "size", "16k",
-        "How much of a body is held in memory; a longer one that must be held whole goes to a file.",
+        "The part of a buffered request body that is kept in memory. A larger body is written to a file.",
         Apply::Level(|l, d, r| l.client_body.buffer_size = r.memory_size(&d.args[0]))),
     once("client_body_temp_path", HTTP_SERVER_LOCATION, (1, 4), "path [level1 [level2 [level3]]]", "",
-        "The directory for such files, which must be usable by `user`; only its last part is made where it is missing. The levels \
-        are accepted and not needed: the files have no names. Where none is written: `client_body_temp` below the prefix \
-        if that is there already, else $TMPDIR, `/var/tmp`, `/tmp`, `/dev/shm`, the first that can be used.",
+        "Sets the directory for temporary files with request bodies. `user` must have access to it. If it is missing, it is created, but not its \
+        parents. The levels are accepted without effect, because the files have no names. By default, this is `client_body_temp` below the prefix if \
+        that exists, otherwise the first usable one of $TMPDIR, `/var/tmp`, `/tmp` and `/dev/shm`.",
         Apply::Level(|l, d, r| l.client_body.temp_path = r.temp_path(&d.args))),
     once("client_body_in_file_only", HTTP_SERVER_LOCATION, (1, 1), "on | clean | off", "off",
         "Saves every buffered request body in a file, whose name is in `$request_body_file`. With `clean`, the file is removed after the request; \
@@ -61,12 +61,13 @@ pub const ROWS: &[Row] = &[
             l.client_body.in_file_only = r.choice(&d.args[0], &[("on", On), ("clean", Clean), ("off", Off)]);
         })),
     often("client_body_early_read", HTTP_SERVER, (1, MANY), "string …", "",
-        "Reads the request body whole before the request is processed if one of the strings is neither empty nor `0`, so that variables such as         `$request_body` can decide about it. The settings of the server apply to reading; `client_max_body_size` of the location applies too.",
+        "Reads the whole request body before the request is processed if one of the strings is neither empty nor `0`. Conditions can then use \
+        variables such as `$request_body`. The server's settings apply to reading, and also the `client_max_body_size` of the location.",
         Apply::Level(|l, d, r| {
             let strings = d.args.iter().map(|word| r.template(word));
             l.client_body.early_read.get_or_insert_default().extend(strings);
         })),
     idle("client_body_in_single_buffer", HTTP_SERVER_LOCATION, (1, 1), "on | off",
-        "Whether a body is kept in one piece.",
-        "a body that is held in memory always is in one piece"),
+        "Stores a request body in one buffer.",
+        "a body in memory is always in one buffer"),
 ];

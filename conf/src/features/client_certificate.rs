@@ -85,10 +85,10 @@ impl Feature for ClientCertificateLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("ssl_verify_client", HTTP_SERVER, (1, 1), "on | off | optional | optional_no_ca", "off",
-        "Requests a certificate from clients. With `on`, a request without one gets 496 and one with an invalid certificate gets 495 (the client \
-        sees 400, unless there is an `error_page`); with `optional`, only the latter; with `optional_no_ca`, certificates of unknown authorities are \
-        accepted too, and the result is in `$ssl_client_verify`. A request for another server than the one whose name was negotiated gets 421 if \
-        that server verifies.",
+        "Requests a certificate from clients. With `on`, a request without a certificate gets 496, and one with an invalid certificate gets 495; \
+        unless there is an `error_page`, the client receives 400. With `optional`, only an invalid certificate is an error. With `optional_no_ca`, \
+        certificates of unknown authorities are accepted too, and the result is in `$ssl_client_verify`. A request for a server that verifies \
+        clients gets 421 if its connection was negotiated for another configured server name.",
         Apply::Level(|l, d, r| {
             let word = &d.args[0];
             let words = [
@@ -98,15 +98,16 @@ pub const ROWS: &[Row] = &[
             l.client_certificate.verify = r.choice(word, &words).map(|verify| (verify, word.span));
         })),
     once("ssl_client_certificate", HTTP_SERVER, (1, 1), "file", "",
-        "A PEM file with the authorities that verify client certificates. Their names are sent to clients.",
+        "Sets a PEM file with the CA certificates that verify client certificates. Their names are sent to clients.",
         Apply::Level(|l, d, r| l.client_certificate.authorities = Some(pem_file(&d.args[0], "certificate", r)))),
     once("ssl_trusted_certificate", HTTP_SERVER, (1, 1), "file", "",
-        "A PEM file with further such authorities, whose names are not sent to clients.",
+        "Sets a PEM file with further CA certificates that verify client certificates. Their names are not sent to clients.",
         Apply::Level(|l, d, r| l.client_certificate.trusted = Some(pem_file(&d.args[0], "certificate", r).0))),
     once("ssl_crl", HTTP_SERVER, (1, 1), "file", "",
-        "A PEM file with the lists of what these authorities have revoked. Where it is written, each authority in a chain below the one that is known needs a list.",
+        "Sets a PEM file with certificate revocation lists that are applied to client certificates. Each authority in a chain below the trusted one \
+        needs a list.",
         Apply::Level(|l, d, r| l.client_certificate.revoked = Some(pem_file(&d.args[0], "revocation list", r).0))),
     once("ssl_verify_depth", HTTP_SERVER, (1, 1), "number", "1",
-        "How many authorities may stand between a client's certificate and one that is known.",
+        "The maximum number of intermediate certificates between a client's certificate and a trusted one.",
         Apply::Level(|l, d, r| l.client_certificate.depth = r.number(&d.args[0], 0, 100).map(|depth| depth as usize))),
 ];

@@ -25,31 +25,31 @@ settings! {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("client_header_timeout", HTTP_SERVER, (1, 1), "time", "60s",
-        "How long a client may take to send a request's head; then it gets 408.",
+        "The time within which a client must send the head of a request. If it does not, it gets 408.",
         Apply::Level(|l, d, r| l.client_header.timeout = r.duration(&d.args[0]))),
     once("large_client_header_buffers", HTTP_SERVER, (2, 2), "number size", "4 8k",
-        "How large a request's head may become: its line must fit one buffer (414), a field must too (431), and the whole head \
+        "Limits the size of a request's head. The request line must fit into one buffer (otherwise 414), as must each field (431), and the head into \
         all of them (431).",
         Apply::Level(large_client_header_buffers)),
     once("merge_slashes", HTTP_SERVER, (1, 1), "on | off", "on",
-        "Whether several slashes in a row count as one.",
+        "Treats adjacent slashes in a path as one.",
         Apply::Level(|l, d, r| l.client_header.merge_slashes = r.flag(&d.args[0]))),
     idle("client_header_buffer_size", HTTP_SERVER, (1, 1), "size",
-        "The first buffer for a request's head.",
-        "every connection reads into a buffer from one pool, and large_client_header_buffers is the bound"),
+        "The size of the first buffer for a request's head.",
+        "all connections share one pool of buffers; large_client_header_buffers is the limit"),
     once("max_headers", HTTP_SERVER, (1, 1), "number", "1000",
-        "The maximum number of fields in a request; more get 400.",
+        "The maximum number of fields in a request. A request with more gets 400.",
         Apply::Level(|l, d, r| {
             let number = r.number(&d.args[0], 0, MOST_FIELDS);
             l.client_header.max_fields = number.map(|number| number as usize);
         })),
     once("ignore_invalid_headers", HTTP_SERVER, (1, 1), "on | off", "on",
-        "Whether fields whose name has other characters than letters, digits and hyphens stay behind when a request is passed on. \
-        A name that is no token (RFC 9110 §5.1) is refused either way.",
+        "Does not pass fields to the upstream whose names contain characters other than letters, digits and hyphens. A request with a name that is \
+        not a token (RFC 9110 §5.1) is always rejected.",
         Apply::Level(|l, d, r| l.client_header.ignore_invalid = r.flag(&d.args[0]))),
     once("underscores_in_headers", HTTP_SERVER, (1, 1), "on | off", "off",
-        "Whether an underscore counts as a letter there. Many applications take `_` and `-` for the same, so that a client could \
-        pretend to be a proxy.",
+        "Allows underscores in the names that `ignore_invalid_headers` checks. Many applications do not distinguish `_` from `-`, so that a client \
+        could forge the field of a proxy.",
         Apply::Level(|l, d, r| l.client_header.underscores = r.flag(&d.args[0]))),
     idle("connection_pool_size", HTTP_SERVER, (1, 1), "size",
         "The memory pool of a connection.",

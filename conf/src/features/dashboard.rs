@@ -26,9 +26,11 @@ pub struct Dashboard {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("dashboard", HTTP, (1, 3), "[address:]port [write=on|token|off] [optional] | off", "off",
-        "The live dashboard: a page at `/`, with the metrics at `/metrics`, the API at `/api/9/` (`write=token` by default), `/healthz` and `/readyz`. A port alone means \
-        127.0.0.1. By default, only this machine may read; `api_allow` and `api_token` in the http block allow more, and an address of another network needs \
-        one of them. With `write=token`, an address in `api_allow` may only read; changes need the token of `api_token`, or `api_allow local` for programs on this machine. With `write=on`, every address in `api_allow` may change something. With `optional`, the server starts without the dashboard if the address is in use.",
+        "Opens the live dashboard: a page at `/`, the metrics at `/metrics`, the API at `/api/9/` (`write=token` by default), `/healthz` and \
+        `/readyz`. A port alone means 127.0.0.1. By default, only clients on this machine may read. `api_allow` and `api_token` in the `http` block \
+        allow others, and an address of another network requires one of them. With `write=token`, clients in `api_allow` may only read; changes \
+        require the token of `api_token`, or `api_allow local` for programs on this machine. With `write=on`, all clients in `api_allow` may make \
+        changes. With `optional`, the server starts without the dashboard if the address is in use.",
         Apply::Level(dashboard)),
 ];
 

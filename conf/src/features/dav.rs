@@ -35,19 +35,19 @@ settings! {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("dav_methods", HTTP_SERVER_LOCATION, (1, MANY), "off | method …", "off",
-        "Lets clients change files by these methods: `PUT`, `DELETE`, `MKCOL`, `COPY`, `MOVE`. A file gets its name only when it is whole. The \
-        target of COPY and MOVE (`Destination`) is a path under the `root` or `alias` of the same location; the rules of other locations do not \
-        apply to it. Restrict who may use these methods, for example with `limit_except`.",
+        "Allows clients to change files with these methods: `PUT`, `DELETE`, `MKCOL`, `COPY`, `MOVE`. A file gets its name only when it is complete. \
+        The target of COPY and MOVE (`Destination`) is a path under the `root` or `alias` of the same location; the rules of other locations do not \
+        apply to it. Restrict access to these methods, for example with `limit_except`.",
         Apply::Level(methods)),
     once("create_full_put_path", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-        "Creates all directories on the path of a PUT that are missing. If off, the directory must exist.",
+        "Creates all missing directories on the path of a PUT. If off, the directory must exist.",
         Apply::Level(|l, d, r| l.dav.create_full_put_path = r.flag(&d.args[0]))),
     once("min_delete_depth", HTTP_SERVER_LOCATION, (1, 1), "number", "0",
-        "Refuses a DELETE (409) whose path has fewer elements than this.",
+        "Rejects a DELETE (409) if its path has fewer elements than this number.",
         Apply::Level(|l, d, r| l.dav.min_delete_depth = r.number(&d.args[0], 0, u64::from(u32::MAX)))),
     once("dav_access", HTTP_SERVER_LOCATION, (1, 3), "user:rw | group:rw | all:r …", "user:rw",
-        "Sets the permissions of files that clients create: read (`r`) or read and write (`rw`). Directories may also be entered by those who \
-        may read.",
+        "Sets the permissions of files and directories that clients create: read (`r`) or read and write (`rw`). Read permission on a directory \
+        includes search permission.",
         Apply::Level(|l, d, r| l.dav.mode = store::mode(d, r))),
 ];
 

@@ -38,8 +38,8 @@ impl Feature for EarlyHintsLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("early_hints", HTTP_SERVER_LOCATION, (1, MANY), "string …", "",
-        "Passes a 103 (Early Hints) of the upstream on to the client if one of the strings is neither empty nor `0`, and drops it otherwise. If \
-        the directive is not written, 103 is passed on as every other interim response is.",
+        "Passes a 103 (Early Hints) response of the upstream to the client if one of the strings is neither empty nor `0`; otherwise, drops it. \
+        Without this directive, 103 is passed on like all other interim responses.",
         Apply::Level(|l, d, r| {
             let strings = d.args.iter().map(|word| r.template(word));
             l.early_hints.strings.get_or_insert_default().extend(strings);

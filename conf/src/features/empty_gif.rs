@@ -28,6 +28,6 @@ impl Feature for EmptyGifLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("empty_gif", LOCATION, (0, 0), "", "",
-        "Responds with a transparent image of one pixel.",
+        "Responds with a transparent GIF of one pixel.",
         Apply::Level(|l, _, _| l.empty_gif.0 = true)),
 ];

@@ -53,8 +53,8 @@ impl Feature for ErrorPageLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("error_page", UP_TO_IF, (2, MANY), "code … [=[status]] uri", "",
-        "The URI, named location or URL shown for a status from 300 on. `=200` changes the status, `=` alone takes the page's own. If a level has \
-        one of these directives, it inherits none.",
+        "Sets the URI, named location or URL that is shown for a status of 300 or higher. `=200` changes the status; `=` alone uses the status of the \
+        page. These directives are inherited only if the current level has none.",
         Apply::Level(error_page)),
 ];
 
@@ -75,7 +75,7 @@ fn error_page(level: &mut Level, directive: &Directive, reading: &mut Reading<'_
         if status == 499 {
             reading
                 .error(word.span, "invalid value \"499\"")
-                .help("499 is a client that went away; no page can reach it");
+                .help("499 means that the client has disconnected; it cannot receive a page");
             continue;
         }
         let answer = match (answer, status) {

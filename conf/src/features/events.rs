@@ -8,27 +8,27 @@ use super::{Apply, Row, idle, once};
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("worker_connections", EVENTS, (1, 1), "number", "512",
-        "The maximum number of connections of one worker, including those to upstreams. Further connections wait to be accepted; if the limit is \
-        reached, connections that have been idle longest or send their requests slowest are closed first. If the limit of open files is too low for \
-        this number, a warning at start contains the possible number.",
+        "The maximum number of connections of a worker, including those to upstreams. Further connections wait to be accepted. If the limit is \
+        reached, connections that have been idle longest or send their requests slowest are closed first. If the limit on open files is too low \
+        for this number, a warning at start reports the possible number.",
         Apply::Main(|main, d, r| {
             if let Some(number) = r.number(&d.args[0], 1, 100_000_000) {
                 main.worker_connections = number as u32;
             }
         })),
     once("multi_accept", EVENTS, (1, 1), "on | off", "off",
-        "Whether a worker accepts every waiting connection before it serves those it has.",
+        "Accepts all waiting connections before the accepted ones are served.",
         Apply::Main(|main, d, r| main.multi_accept = r.flag(&d.args[0]).unwrap_or(false))),
     idle("accept_mutex", EVENTS, (1, 1), "on | off",
-        "Whether nginx's workers take turns to accept.",
-        "every worker has a listening socket of its own, so there is nothing to take turns for"),
+        "Workers take turns accepting connections.",
+        "each worker has its own listening socket"),
     idle("accept_mutex_delay", EVENTS, (1, 1), "time",
-        "How long a worker of nginx waits for its turn to accept.",
-        "every worker has a listening socket of its own, so there is nothing to take turns for"),
+        "How long a worker waits before it tries to accept again.",
+        "each worker has its own listening socket"),
     idle("use", EVENTS, (1, 1), "method",
-        "How nginx waits for events.",
-        "epoll is used, the best that the system has for this"),
+        "The method of waiting for events.",
+        "epoll is always used"),
     idle("worker_aio_requests", EVENTS, (1, 1), "number",
-        "How many asynchronous disk operations a worker of nginx has under way.",
-        "disk operations run on threads of their own, with their own bound"),
+        "The maximum number of asynchronous disk operations of a worker.",
+        "disk operations run on separate threads, whose number is limited"),
 ];

@@ -58,7 +58,7 @@ impl FilesLevel {
             LocationMatch::Named(_) => {
                 reading
                     .error(span, "the \"alias\" directive cannot be used inside the named location")
-                    .help("a named location has no path that it could replace; write root");
+                    .help("a named location has no path to replace; write root");
                 return;
             }
         };
@@ -68,36 +68,36 @@ impl FilesLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("root", UP_TO_IF, (1, 1), "path", "html",
-        "The directory that files are served from, where a location has no `proxy_pass`.",
+        "Sets the directory from which files are served.",
         Apply::Level(|l, d, r| place(l, d, Replaces::Nothing, r))),
     once("alias", LOCATION, (1, 1), "path", "",
-        "The path that takes the place of the location's name in a URI; in a location with an expression it is the whole path of the \
-        file, with what was captured. A path that would go up out of it is refused.",
+        "Sets the path that replaces the location's prefix in a URI. In a location with a regular expression, it is the whole path of the file and \
+        may contain captures. A path that would lead out of it is rejected.",
         Apply::Level(|l, d, r| place(l, d, Replaces::Name(0), r))),
     often("index", HTTP_SERVER_LOCATION, (1, MANY), "file …", "index.html",
-        "The files that stand for a directory; the first that is there is taken.",
+        "Sets the files that are served for a directory. The first that exists is used.",
         Apply::Level(index)),
     once("log_not_found", HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
-        "Logs missing files in the error log.",
+        "Reports missing files in the error log.",
         Apply::Level(|l, d, r| l.files.log_not_found = r.flag(&d.args[0]))),
     idle("aio", HTTP_SERVER_LOCATION, (1, 1), "on | off | threads[=pool]",
-        "Asynchronous reading of files.",
-        "what would wait for a disk is never read on a worker's loop in the first place"),
+        "Reads files asynchronously.",
+        "workers never wait for disk reads"),
     idle("aio_write", HTTP_SERVER_LOCATION, (1, 1), "on | off",
-        "Asynchronous writing of files.",
-        "files are never written on a worker's loop in the first place"),
+        "Writes files asynchronously.",
+        "workers never wait for disk writes"),
     idle("directio", HTTP_SERVER_LOCATION, (1, 1), "size | off",
-        "Reading of large files past the page cache.",
+        "Reads large files without the page cache.",
         "files are read through the page cache"),
     idle("directio_alignment", HTTP_SERVER_LOCATION, (1, 1), "size",
         "The alignment for `directio`.",
         "files are read through the page cache"),
     idle("read_ahead", HTTP_SERVER_LOCATION, (1, 1), "size",
-        "How far the kernel reads files ahead.",
-        "the kernel's own choice stays"),
+        "The amount of data that the kernel reads ahead.",
+        "the kernel's default is used"),
     idle("output_buffers", HTTP_SERVER_LOCATION, (2, 2), "number size",
         "Buffers for reading a response from disk.",
-        "files are read in pieces of a fixed size"),
+        "files are read in blocks of a fixed size"),
 ];
 
 fn place(level: &mut Level, directive: &Directive, replaces: Replaces, reading: &mut Reading<'_>) {

@@ -20,10 +20,10 @@ settings! {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("trusted_proxy", HTTP_SERVER_LOCATION, (1, MANY), "address | CIDR | unix: | all …", "",
-        "The proxies whose X-Forwarded-For, X-Real-IP, X-Forwarded-Proto and X-Forwarded-Host are trusted, in the \
-        variables `$forwarded_for`, `$forwarded_addr`, `$forwarded_proto` and `$forwarded_host`. For other clients, these variables \
-        describe the connection. Only the address of the connection counts. If a response contains such a value, put the variable \
-        into `proxy_cache_key`. X-Real-IP counts only if there is no X-Forwarded-For. These directives are inherited only if the current level has none.",
+        "Sets the proxies whose X-Forwarded-For, X-Real-IP, X-Forwarded-Proto and X-Forwarded-Host are trusted, in the variables `$forwarded_for`, \
+        `$forwarded_addr`, `$forwarded_proto` and `$forwarded_host`. For other clients, these variables describe the connection. A proxy is \
+        recognized only by the address of the connection. X-Real-IP is used only if there is no X-Forwarded-For. If a response depends on such a \
+        variable, add the variable to `proxy_cache_key`. These directives are inherited only if the current level has none.",
         Apply::Level(|l, d, r| {
             let networks = networks(&d.args, r).into_iter().map(|(network, _)| network);
             l.forwarded.trusted.get_or_insert_default().extend(networks);

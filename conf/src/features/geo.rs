@@ -26,10 +26,11 @@ use ranges::GeoRanges;
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("geo", HTTP, (1, 2), "[$address] $variable { network value; … }", "",
-        "Makes a variable that has its value by the client's address, or by the address in another variable. Lines are networks in CIDR form, of \
-        which the smallest counts, or with `ranges;` in front ranges such as `10.0.0.0-10.0.0.9` (IPv4). `default` is for all others; \
-        `delete` takes a network or range out again; `include` reads lines from a file. Of a `proxy` X-Forwarded-For is believed: its last \
-        address, or with `proxy_recursive;` the last that is no such proxy's. `volatile;` looks up anew every time.",
+        "Creates a variable whose value depends on the client's address, or on the address in another variable. Lines contain networks in CIDR \
+        notation, of which the smallest matching one applies, or after `ranges;` IPv4 ranges such as `10.0.0.0-10.0.0.9`. `default` applies to all \
+        other addresses; `delete` removes a network or range; `include` reads lines from a file. If a client is a `proxy`, its X-Forwarded-For is \
+        used: the last address, or with `proxy_recursive;` the last address that is not a `proxy`. With `volatile;`, the value is not cached during \
+        a request.",
         Apply::Make(read)),
 ];
 
@@ -120,7 +121,7 @@ fn begin_ranges(draft: &mut GeoDraft, key: &Word, reading: &mut Reading<'_>) {
     if !draft.v4.is_empty() || !draft.v6.is_empty() {
         reading
             .error(key.span, "the \"ranges\" directive must be the first directive inside \"geo\" block")
-            .help("write it in front of all lines with addresses");
+            .help("write it before all lines with addresses");
         return;
     }
     draft.ranges.get_or_insert_default();
@@ -182,7 +183,7 @@ fn range(draft: &mut GeoDraft, key: &Word, word: &Word, reading: &mut Reading<'_
         Err((first, last)) => {
             reading
                 .error(net.span, format!("range \"{}\" overlaps \"{first}-{last}\"", net.text))
-                .help("one range may lie within another, or apart from it");
+                .help("a range must be inside another one or apart from it");
         }
     }
 }
@@ -191,7 +192,7 @@ fn nothing_to_delete(reading: &mut Reading<'_>, net: &Word, what: &str) {
     reading
         .diagnostics
         .warning(net.span, format!("no {what} \"{}\" to delete", net.text))
-        .help("delete what stands above it, written the same way");
+        .help("delete an entry above it, written the same way");
 }
 
 /// Reports a line that replaces an earlier one.
@@ -206,7 +207,7 @@ fn duplicate(
     let Some(before) = before.and_then(|before| draft.values.get(before as usize)) else { return };
     let (net_text, value) = (&net.text, &value.text);
     let message = format!("duplicate {what} \"{net_text}\", value: \"{value}\", old value: \"{before}\"");
-    reading.diagnostics.warning(net.span, message).help("the later one holds");
+    reading.diagnostics.warning(net.span, message).help("the later one is used");
 }
 
 fn cidr(word: &Word, reading: &mut Reading<'_>) -> Option<Network> {
@@ -216,7 +217,7 @@ fn cidr(word: &Word, reading: &mut Reading<'_>) -> Option<Network> {
                 reading
                     .diagnostics
                     .warning(word.span, format!("low address bits of {} are meaningless", word.text))
-                    .help("bits beyond the mask are not looked at; write the network's first address");
+                    .help("bits outside the mask are ignored; write the network's first address");
             }
             Some(network)
         }

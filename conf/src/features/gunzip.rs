@@ -20,6 +20,6 @@ pub const ROWS: &[Row] = &[
         "Decompresses gzip responses for clients that do not accept gzip. Such a response has no ranges and no length.",
         Apply::Level(|l, d, r| l.gunzip.enabled = r.flag(&d.args[0]))),
     idle("gunzip_buffers", HTTP_SERVER_LOCATION, (2, 2), "number size",
-        "Buffers for decoded output.",
-        "what is decoded is sent in bounded pieces"),
+        "Buffers for decompressed output.",
+        "decompressed output is sent in blocks of limited size"),
 ];

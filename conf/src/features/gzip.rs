@@ -66,8 +66,8 @@ pub const ROWS: &[Row] = &[
         "Compresses responses for clients that accept gzip. A cached response is compressed once, and the result is stored.",
         Apply::Level(|l, d, r| l.gzip.enabled = r.flag(&d.args[0]))),
     once("gzip_static", HTTP_SERVER_LOCATION, (1, 1), "on | off | always", "off",
-        "Sends the file with the additional suffix `.gz` instead of the requested file, if it exists: with `on` to clients \
-        that accept gzip, with `always` to all.",
+        "Sends the file with the additional suffix `.gz` instead of the requested file if it exists: with `on`, to clients that accept gzip; with \
+        `always`, to all clients.",
         Apply::Level(|l, d, r| l.gzip.precoded = precoded(&d.args[0], r))),
     once("gzip_comp_level", HTTP_SERVER_LOCATION, (1, 1), "level", "1",
         "The compression level, 1 to 9.",
@@ -82,30 +82,31 @@ pub const ROWS: &[Row] = &[
             media_types((list, any), d, r);
         })),
     once("gzip_vary", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-        "Adds `Vary: Accept-Encoding` to responses that can be compressed, in any coding.",
+        "Adds `Vary: Accept-Encoding` to responses that can be compressed, in any format.",
         Apply::Level(|l, d, r| l.gzip.vary = r.flag(&d.args[0]))),
     often("gzip_proxied", HTTP_SERVER_LOCATION, (1, MANY),
         "off | expired | no-cache | no-store | private | no_last_modified | no_etag | auth | any …", "off",
-        "Which responses are compressed for requests that came through another proxy (those with Via).",
+        "Compresses responses to requests that came through another proxy (with a Via field) in these cases.",
         Apply::Level(gzip_proxied)),
     once("gzip_http_version", HTTP_SERVER_LOCATION, (1, 1), "1.0 | 1.1", "1.1",
-        "The minimum HTTP version of a request for compression.",
+        "The minimum HTTP version of a request for its response to be compressed.",
         Apply::Level(|l, d, r| {
             use GzipHttpVersion::{Http10, Http11};
             l.gzip.http_version = r.choice(&d.args[0], &[("1.0", Http10), ("1.1", Http11)]);
         })),
     often("gzip_disable", HTTP_SERVER_LOCATION, (1, MANY), "regex …", "",
-        "Expressions for the User-Agents of clients that get no gzip, in any case; `msie6` is Internet Explorer 4 to 6.",
+        "Disables gzip for clients whose User-Agent matches one of the case-insensitive regular expressions. `msie6` stands for Internet Explorer 4 \
+        to 6.",
         Apply::Level(gzip_disable)),
     idle("gzip_buffers", HTTP_SERVER_LOCATION, (2, 2), "number size",
         "Buffers for compressed output.",
-        "compressed output is kept whole where it is cached and streamed in bounded pieces where not"),
+        "compressed output is stored whole in the cache, and otherwise streamed in blocks of limited size"),
     idle("gzip_window", HTTP_SERVER_LOCATION, (1, 1), "size",
-        "The window of the compressor.",
-        "the compressor's own window of 32k is used"),
+        "The window size of the compressor.",
+        "the compressor's default of 32k is used"),
     idle("gzip_hash", HTTP_SERVER_LOCATION, (1, 1), "size",
-        "Memory of the compressor.",
-        "the compressor's own choice is used"),
+        "The memory of the compressor.",
+        "the compressor's default is used"),
 ];
 
 /// In addition to `text/html`, and whether any type is compressed.

@@ -121,21 +121,21 @@ impl Feature for HeadersLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("add_header", UP_TO_IF, (2, 3), "name value [always]", "",
-        "Adds a field to the response if its value is not empty and the status is 200, 201, 204, 206, 301, 302, 303, 304, 307 or 308, or any with \
-        `always`. If a level has one of these directives, it inherits none, unless `add_header_inherit` is set.",
+        "Adds a field to the response if its value is not empty and the status is 200, 201, 204, 206, 301, 302, 303, 304, 307 or 308; with `always`, \
+        for any status. These directives are inherited only if the current level has none, unless `add_header_inherit` is set.",
         Apply::Level(|l, d, r| l.headers.add.add(d, r))),
     once("add_header_inherit", UP_TO_IF, (1, 1), "off | on | merge", "on",
-        "Sets how `add_header` inherits from the previous level. `on`: a level that uses `add_header` inherits none. `off`: no level \
-        inherits any. `merge`: those of the previous level follow the level's own. The directive itself is inherited.",
+        "Sets how `add_header` directives are inherited from the previous level. `on`: only if the current level has none. `off`: not at all. \
+        `merge`: they are appended to those of the current level. The directive itself is inherited.",
         Apply::Level(|l, d, r| l.headers.add.set_inheritance(d, r))),
     once("expires", UP_TO_IF, (1, 2), "[modified] time | @time | epoch | max | off", "off",
-        "Sets Expires and Cache-Control of responses with the statuses 200, 201, 204, 206, 301, 302, 303, 304, 307 and 308: a time from now \
-        (negative: `no-cache`), with `modified` a time after Last-Modified, with `@` a time of day; `epoch` is long past, `max` is ten years. The \
-        parameter may be a variable.",
+        "Sets Expires and Cache-Control in responses with status 200, 201, 204, 206, 301, 302, 303, 304, 307 or 308. The time is relative to now (a \
+        negative time means `no-cache`), with `modified` relative to Last-Modified, and with `@` a time of day. `epoch` is a time in the past, `max` \
+        is ten years. The parameter may be a variable.",
         Apply::Level(set_expires)).deciding(),
     once("server_tokens", HTTP_SERVER_LOCATION, (1, 1), "on | off | build | string", "on",
-        "Shows the version in the Server field and the built-in error pages. A string, which may contain variables, replaces name and version; an \
-        empty one removes the field and the line in the pages.",
+        "Shows the version in the Server field and in built-in error pages. A string, which may contain variables, replaces name and version. An \
+        empty string removes the field, and the line in the pages.",
         Apply::Level(server_tokens)),
 ];
 
@@ -213,7 +213,7 @@ pub(in crate::features) fn field(
     if !is_field_name(&bare, reading) {
         return None;
     }
-    let message = format!("the colon becomes a part of the value: \"{}: : …\" is sent", bare.text);
+    let message = format!("the colon becomes part of the value: \"{}: : …\" is sent", bare.text);
     let help = format!("write {} without a colon", bare.text);
     reading.diagnostics.warning(name.span, message).help(help);
     Some((bare.text, Reading::part(value, format!(": {}", value.text))))

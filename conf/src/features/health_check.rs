@@ -52,7 +52,7 @@ impl Feature for HealthCheckLevel {
             Some(PassTarget::Variables(_)) => {
                 reading
                     .error(*span, "\"health_check\" cannot be used where the upstream has variables")
-                    .help("check it in a location of its own, whose proxy_pass names the upstream");
+                    .help("check it in another location, whose proxy_pass names the upstream");
                 return None;
             }
             None => {
@@ -76,14 +76,14 @@ impl Feature for HealthCheckLevel {
 pub const ROWS: &[Row] = &[
     once("health_check", LOCATION, (0, MANY),
         "[interval=time] [jitter=time] [fails=n] [passes=n] [uri=uri] [port=n] [match=name] [mandatory [persistent]] [keepalive_time=time] [type=grpc [grpc_service=name] [grpc_status=code]]", "",
-        "Checks every server of the location's upstream: each `interval` (5s) plus up to `jitter` (0), it requests `uri` (`/`) with the location's \
-        `proxy_set_header`, TLS and timeouts. A server whose responses fail `match` (without one: have another status than 2xx or 3xx) `fails` (1) \
-        times in a row receives no requests until it passes `passes` (1) times in a row. With `mandatory`, a server is not used before it first \
-        passes; with `persistent`, its state survives a reload. `port` is the port to check. With `keepalive_time`, checks reuse a connection for \
-        that long. If an upstream has several checks, a server must pass all. `type=grpc` uses gRPC's health protocol over HTTP/2, without TLS or \
-        with the location's TLS. A server passes if it responds SERVING for `grpc_service` (without one: for the server as a whole) or, with a \
-        `grpc_status` other than 0, if the call ends with that code: 12 (UNIMPLEMENTED) for servers without that protocol. It cannot be combined \
-        with `uri` or `match`.",
+        "Checks every server of the location's upstream. Every `interval` (5s) plus a random time up to `jitter` (0), `uri` (`/`) is requested with \
+        the `proxy_set_header`, TLS and timeouts of the location. A check fails if the response does not meet `match`, or without `match` if its \
+        status is not 2xx or 3xx. After `fails` (1) failed checks in a row, a server receives no requests until `passes` (1) checks in a row \
+        succeed. With `mandatory`, a server is not used before its first successful check; with `persistent`, its state survives a reload. `port` \
+        sets another port for checks. With `keepalive_time`, checks reuse a connection for that long. If an upstream has several checks, a server \
+        must pass all of them. `type=grpc` uses the gRPC health checking protocol over HTTP/2, with TLS if the location uses it. A check succeeds if \
+        the response is SERVING for `grpc_service` (by default, for the whole server). With a `grpc_status` other than 0, it succeeds if the call \
+        ends with that code, such as 12 (UNIMPLEMENTED) for servers without this protocol. `type=grpc` cannot be combined with `uri` or `match`.",
         Apply::Level(|l, d, _| l.health_check.own = Some((d.args.clone(), d.span)))),
 ];
 
@@ -119,12 +119,16 @@ impl QuestionDraft {
     /// Parameters of one kind of check cannot be combined with the other's.
     fn question(self, words: &[Word], reading: &mut Reading<'_>) -> HealthQuestion {
         let (others, why, help) = if self.is_grpc {
-            (["uri", "match"], "does not go with \"type=grpc\"", "take it off: what is asked is gRPC's own")
+            (
+                ["uri", "match"],
+                "cannot be combined with \"type=grpc\"",
+                "remove it: the check is that of gRPC",
+            )
         } else {
             (
                 ["grpc_service", "grpc_status"],
-                "goes with \"type=grpc\" only",
-                "write type=grpc before it, or take it off",
+                "requires \"type=grpc\"",
+                "write type=grpc before it, or remove it",
             )
         };
         for word in words {
@@ -162,8 +166,8 @@ fn read(words: &[Word], span: Span, reading: &mut Reading<'_>) -> HealthCheck {
     let persistent = words.iter().find(|word| word.text == "persistent");
     if let (BeforeFirst::Used, Some(word)) = (check.terms.before, persistent) {
         reading
-            .error(word.span, "\"persistent\" goes with \"mandatory\" only")
-            .help("write mandatory persistent, or take it off");
+            .error(word.span, "\"persistent\" requires \"mandatory\"")
+            .help("write mandatory persistent, or remove it");
     }
     check
 }
@@ -197,7 +201,7 @@ fn read_parameter(
             if value.text != "grpc" {
                 reading
                     .error(word.span, format!("invalid type \"{}\" in \"health_check\"", value.text))
-                    .help("write type=grpc, or leave it out for a request of HTTP");
+                    .help("write type=grpc, or remove it for an HTTP request");
             }
         }
         Some(("grpc_service", value)) => draft.service = Some(value.text.clone()),

@@ -18,9 +18,9 @@ use crate::tree::{Directive, Word};
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("match", HTTP, (1, 1), "name { … }", "",
-        "The conditions that a response to a `health_check` must meet, all of them. `status 200-399 404;` and `status ! 500;` test the status. \
-        `header Content-Type = text/html;`, `!=`, `~` and `!~` compare a field with a value or a regular expression; `header X;` and `header ! X;` \
-        test whether it is present. `body ~ \"expression\";` and `!~` test the first 256 KiB of the body. `require $variable …;` requires that \
+        "Defines the conditions that a response to a `health_check` must meet, all of them. `status 200-399 404;` and `status ! 500;` test the \
+        status. `header Content-Type = text/html;`, `!=`, `~` and `!~` compare a field with a value or a regular expression; `header X;` and `header \
+        ! X;` test whether it is present. `body ~ \"regex\";` and `!~` test the first 256 KiB of the body. `require $variable …;` requires that the \
         variables are neither empty nor `0`.",
         Apply::DeclareLines(read)),
 ];
@@ -130,7 +130,7 @@ fn require(key: &Word, words: &[Word], reading: &mut Reading<'_>) -> Option<Heal
     for word in words.iter().filter(|word| !word.text.starts_with('$')) {
         reading
             .error(word.span, format!("invalid variable name \"{}\"", word.text))
-            .help("write the name of the variable with its dollar, as in $name");
+            .help("write the name of the variable with a dollar sign, as in $name");
     }
     Some(HealthTest::Require(words.iter().map(|word| reading.template(word)).collect()))
 }

@@ -24,37 +24,36 @@ const LARGEST_WINDOW: usize = (1 << 31) - 1;
 /// Upper bound of streams per connection: each costs memory.
 const MOST_STREAMS: u64 = 65_535;
 
-const OBSOLETE: &str = "nginx has no use for it any more either";
+const OBSOLETE: &str = "nginx no longer uses it either";
 
 const fn quic(name: &'static str, contexts: Contexts, doc: &'static str) -> Row {
-    idle(name, contexts, (1, 1), "value", doc, "HTTP/3 is not spoken")
+    idle(name, contexts, (1, 1), "value", doc, "HTTP/3 is not supported")
 }
 
 const fn obsolete(name: &'static str, contexts: Contexts) -> Row {
-    idle(name, contexts, (1, 1), "value", "Of earlier versions of nginx.", OBSOLETE)
+    idle(name, contexts, (1, 1), "value", "Obsolete in nginx.", OBSOLETE)
 }
 
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("http2", HTTP_SERVER, (1, 1), "on | off", "off",
-        "Enables HTTP/2: over TLS for clients that negotiate it (ALPN), without TLS for those that begin with its preface (prior knowledge). All \
-        others use HTTP/1.1.",
+        "Enables HTTP/2: with TLS for clients that negotiate it (ALPN), without TLS for clients that start with its preface (prior knowledge). Other \
+        clients use HTTP/1.1.",
         Apply::Level(|l, d, r| l.http2.enabled = r.flag(&d.args[0]))),
     once("http3", HTTP_SERVER, (1, 1), "on | off", "on",
-        "Accepted: without a `listen` with `quic`, which is not opened, it means nothing.",
+        "Accepted for compatibility. HTTP/3 is not supported, and addresses with `listen … quic` are not opened.",
         Apply::Level(|_, d, r| _ = r.flag(&d.args[0]))),
     once("http2_max_concurrent_streams", HTTP_SERVER, (1, 1), "number", "128",
-        "How many requests a connection over HTTP/2 may have open at a time; more are refused (REFUSED_STREAM), and clients that heed \
-        the setting wait.",
+        "The maximum number of concurrent requests on an HTTP/2 connection. Further requests are refused (REFUSED_STREAM); most clients wait instead.",
         Apply::Level(|l, d, r| l.http2.max_concurrent_streams = r.number(&d.args[0], 1, MOST_STREAMS).map(|number| number as u32))),
     once("http2_body_preread_size", HTTP_SERVER, (1, 1), "size", "64k",
-        "The size of the buffer for a request body over HTTP/2 before it is read.",
+        "The size of the buffer for an HTTP/2 request body before it is processed.",
         Apply::Level(http2_body_preread_size)),
     idle("http2_pool_size", HTTP_SERVER, (1, 1), "size", "The memory pool of a request.", "requests have no memory pools"),
-    idle("http2_recv_buffer_size", HTTP, (1, 1), "size", "The buffer that a worker reads into.",
-        "every connection reads into a buffer from one pool, and gives it back"),
-    idle("http2_streams_index_size", HTTP_SERVER, (1, 1), "number", "The hash table of a connection's requests.",
-        "requests are found by their number in a list that is in order"),
+    idle("http2_recv_buffer_size", HTTP, (1, 1), "size", "The input buffer of a worker.",
+        "all connections share one pool of buffers"),
+    idle("http2_streams_index_size", HTTP_SERVER, (1, 1), "number", "The hash table of a connection's streams.",
+        "streams are found in an ordered list"),
     obsolete("http2_idle_timeout", HTTP_SERVER),
     obsolete("http2_max_concurrent_pushes", HTTP_SERVER),
     obsolete("http2_max_field_size", HTTP_SERVER),
@@ -63,14 +62,14 @@ pub const ROWS: &[Row] = &[
     obsolete("http2_push", HTTP_SERVER_LOCATION),
     obsolete("http2_push_preload", HTTP_SERVER_LOCATION),
     obsolete("http2_recv_timeout", HTTP_SERVER),
-    quic("http3_hq", HTTP_SERVER, "HTTP/0.9 over QUIC, for tests of interoperability."),
-    quic("http3_max_concurrent_streams", HTTP_SERVER, "How many requests one connection may have open."),
-    quic("http3_stream_buffer_size", HTTP_SERVER, "The buffer of a request."),
-    quic("quic_active_connection_id_limit", HTTP_SERVER, "How many names of a connection are kept."),
-    quic("quic_bpf", MAIN, "How packets find their worker."),
-    quic("quic_gso", HTTP_SERVER, "Whether several packets are sent at once."),
-    quic("quic_host_key", HTTP_SERVER, "The key that seals addresses."),
-    quic("quic_retry", HTTP_SERVER, "Whether clients prove their address."),
+    quic("http3_hq", HTTP_SERVER, "Enables HTTP/0.9 over QUIC for interoperability tests."),
+    quic("http3_max_concurrent_streams", HTTP_SERVER, "The maximum number of concurrent requests on a connection."),
+    quic("http3_stream_buffer_size", HTTP_SERVER, "The buffer size of a request."),
+    quic("quic_active_connection_id_limit", HTTP_SERVER, "The maximum number of ids of a connection."),
+    quic("quic_bpf", MAIN, "Routes packets to workers with eBPF."),
+    quic("quic_gso", HTTP_SERVER, "Sends packets with segmentation offloading."),
+    quic("quic_host_key", HTTP_SERVER, "The secret key that encrypts tokens."),
+    quic("quic_retry", HTTP_SERVER, "Validates client addresses."),
 ];
 
 fn http2_body_preread_size(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
@@ -87,7 +86,7 @@ fn http2_body_preread_size(level: &mut Level, directive: &Directive, reading: &m
 pub(super) fn quic_is_not_opened(span: Span, reading: &mut Reading<'_>) {
     reading
         .diagnostics
-        .warning(span, "Millstream does not speak HTTP/3 (yet); addresses with \"quic\" are not opened")
-        .help("clients that try HTTP/3 go on with TCP; leave out an Alt-Svc field that sends them here")
+        .warning(span, "Millstream does not support HTTP/3 (yet); addresses with \"quic\" are not opened")
+        .help("clients that try HTTP/3 fall back to TCP; remove an Alt-Svc field that refers them to it")
         .once();
 }

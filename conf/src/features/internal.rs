@@ -27,6 +27,7 @@ impl Feature for InternalLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("internal", LOCATION, (0, 0), "", "",
-        "Allows only internal requests to the location: from `error_page`, `index`, `try_files`, `rewrite` or `X-Accel-Redirect`. Others get 404.",
+        "Allows only internal requests to the location: those from `error_page`, `index`, `try_files`, `rewrite` or `X-Accel-Redirect`. Other \
+        requests get 404.",
         Apply::Level(|level, _, _| level.internal.is_internal = true)),
 ];

@@ -35,20 +35,21 @@ settings! {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("keepalive_timeout", HTTP_SERVER_LOCATION, (1, 2), "timeout [header_timeout]", "75s",
-        "How long an idle client connection stays open; 0 closes it after each response. The second time is sent as `Keep-Alive: timeout=`.",
+        "The time for which an idle client connection is kept open. 0 closes it after each response. The second time is sent as `Keep-Alive: \
+        timeout=`.",
         Apply::Level(keepalive_timeout)),
     once("keepalive_requests", HTTP_SERVER_LOCATION, (1, 1), "number", "1000",
-        "How many requests one connection of a client may bring.",
+        "The maximum number of requests on a client connection.",
         Apply::Level(|l, d, r| l.keepalive.requests = r.number(&d.args[0], 0, u64::MAX))),
     once("keepalive_time", HTTP_SERVER_LOCATION, (1, 1), "time", "1h",
-        "The maximum age of a client connection; then it is closed after a response.",
+        "The maximum age of a client connection. After this time, it is closed at the end of a response.",
         Apply::Level(|l, d, r| l.keepalive.time = r.duration(&d.args[0]))),
     often("keepalive_disable", HTTP_SERVER_LOCATION, (1, MANY), "none | msie6 | safari …", "msie6",
-        "Browsers whose connections are closed after a response: `msie6`, after a POST, and `safari` on a Mac.",
+        "Closes connections of some browsers after a response: with `msie6`, Internet Explorer 4 to 6 after a POST; with `safari`, Safari on macOS.",
         Apply::Level(keepalive_disable)),
     idle("keepalive_min_timeout", HTTP_SERVER_LOCATION, (1, 1), "time",
-        "How long an idle connection is kept at the least when nginx stops or is short of connections.",
-        "idle connections are closed last of all where places are short, and have half a second at a stop"),
+        "The minimum time that an idle connection is kept if nginx stops or connections run short.",
+        "an idle connection is kept for at least 200 ms if connections run short, and for 500 ms at a stop"),
 ];
 
 fn keepalive_disable(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {

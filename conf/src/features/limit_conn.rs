@@ -63,18 +63,18 @@ impl Feature for LimitConnLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("limit_conn_zone", HTTP, (2, 2), "key zone=name:size", "",
-        "Counts requests under way with the same key, such as `$binary_remote_addr`, for `limit_conn`. A megabyte holds about 16,000 \
-        keys; where there is no room for one more, its request is refused. Requests with an empty key are not counted.",
+        "Defines a zone that counts concurrent requests by a key, such as `$binary_remote_addr`, for `limit_conn`. One megabyte holds about 16,000 \
+        keys; if there is no room for another key, its request is rejected. Requests with an empty key are not counted.",
         Apply::Declare(zone)),
     often("limit_conn", HTTP_SERVER_LOCATION, (2, 2), "zone number", "",
-        "How many requests of one key of the zone may be under way at a time, over all workers. A level that writes one has none of the level \
-        above.",
+        "The maximum number of concurrent requests with the same key of the zone, across all workers. These directives are inherited only if the \
+        current level has none.",
         Apply::Level(limit_conn)),
     once("limit_conn_status", HTTP_SERVER_LOCATION, (1, 1), "code", "503",
-        "The status of requests that `limit_conn` refuses, 400 to 599.",
+        "The status of rejected requests, 400 to 599.",
         Apply::Level(|l, d, r| l.limit_conn.too_much.status(d, r))),
     once("limit_conn_log_level", HTTP_SERVER_LOCATION, (1, 1), "info | notice | warn | error", "error",
-        "The level at which refused requests are logged.",
+        "The level at which rejected requests are logged.",
         Apply::Level(|l, d, r| l.limit_conn.too_much.log_level(d, r))),
     once("limit_conn_dry_run", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
         "Counts and logs requests without limiting them. The result is in `$limit_conn_status`.",

@@ -38,8 +38,8 @@ settings! {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("limit_rate", UP_TO_IF, (1, 1), "rate", "0",
-        "The rate at which a response is sent, in bytes per second; 0 is no limit. The limit is per request: a client with two connections gets \
-        twice as much. The rate may contain variables; `X-Accel-Limit-Rate` of the upstream's response takes precedence.",
+        "The rate at which a response is sent, in bytes per second; 0 disables the limit. It applies to each request: a client with two connections \
+        gets twice as much. The value may contain variables. `X-Accel-Limit-Rate` in the upstream's response takes precedence.",
         Apply::Level(|l, d, r| l.limit_rate.rate = size(&d.args[0], r))),
     once("limit_rate_after", UP_TO_IF, (1, 1), "size", "0",
         "The number of bytes that are sent before `limit_rate` applies.",

@@ -65,20 +65,20 @@ impl Feature for LimitReqLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("limit_req_zone", HTTP, (3, 3), "key zone=name:size rate=rate", "",
-        "Counts requests with the same key, such as `$binary_remote_addr`, for `limit_req`. The rate is in requests a second (`10r/s`) or \
-        a minute (`30r/m`). A megabyte holds about 8,000 keys; where there is no room, the key used longest ago is forgotten. \
-        Requests with an empty key are not counted. All workers count together.",
+        "Defines a zone that counts requests by a key, such as `$binary_remote_addr`, for `limit_req`. The rate is in requests per second (`10r/s`) \
+        or per minute (`30r/m`). One megabyte holds about 8,000 keys; if there is no room, the least recently used key is removed. Requests with an \
+        empty key are not counted. Requests are counted across all workers.",
         Apply::Declare(zone)),
     often("limit_req", HTTP_SERVER_LOCATION, (1, 3), "zone=name [burst=number] [nodelay | delay=number]", "",
-        "Lets requests in at the zone's rate. Up to `burst` more are delayed until the rate allows them; of these the first `delay`, or \
-        with `nodelay` all, come in at once. What exceeds the burst is refused. Of several zones each must let a request in, and \
-        the longest delay counts. A level that writes one has none of the level above.",
+        "Limits requests to the rate of a zone. Up to `burst` further requests are delayed until the rate allows them; the first `delay` of these, or \
+        with `nodelay` all of them, are processed without delay. Requests beyond the burst are rejected. If there are several zones, a request must \
+        be allowed by each, and the longest delay is used. These directives are inherited only if the current level has none.",
         Apply::Level(limit_req)),
     once("limit_req_status", HTTP_SERVER_LOCATION, (1, 1), "code", "503",
-        "The status of requests that `limit_req` refuses, 400 to 599.",
+        "The status of rejected requests, 400 to 599.",
         Apply::Level(|l, d, r| l.limit_req.too_much.status(d, r))),
     once("limit_req_log_level", HTTP_SERVER_LOCATION, (1, 1), "info | notice | warn | error", "error",
-        "The level at which refused requests are logged; delayed ones are one level less severe.",
+        "The level at which rejected requests are logged. Delayed requests are logged at a level less severe by one.",
         Apply::Level(|l, d, r| l.limit_req.too_much.log_level(d, r))),
     once("limit_req_dry_run", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
         "Counts and logs requests without limiting them. The result is in `$limit_req_status`.",

@@ -29,15 +29,16 @@ settings! {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("lingering_close", HTTP_SERVER_LOCATION, (1, 1), "off | on | always", "on",
-        "Reads and discards what a client still sends before its connection is closed, so that it can read the response.",
+        "Reads and discards data that a client still sends before its connection is closed, so that the client can read the response. `on`: only if \
+        data was left unread; `always`: always.",
         Apply::Level(|l, d, r| {
             use LingeringClose::{Always, Off, On};
             l.lingering.close = r.choice(&d.args[0], &[("off", Off), ("on", On), ("always", Always)]);
         })),
     once("lingering_time", HTTP_SERVER_LOCATION, (1, 1), "time", "30s",
-        "How long that goes on at most.",
+        "The maximum duration of `lingering_close`.",
         Apply::Level(|l, d, r| l.lingering.time = r.duration(&d.args[0]))),
     once("lingering_timeout", HTTP_SERVER_LOCATION, (1, 1), "time", "5s",
-        "How long it waits for the next piece.",
+        "The maximum time that `lingering_close` waits for more data.",
         Apply::Level(|l, d, r| l.lingering.timeout = r.duration(&d.args[0]))),
 ];

@@ -25,16 +25,16 @@ pub const ROWS: &[Row] = &[
     often("listen", SERVER, (1, MANY),
         "address[:port[-port]] | port[-port] | unix:path [default_server] [ssl] [http2] [quic] [proxy_protocol] [backlog=n] [rcvbuf=size] [sndbuf=size] [deferred] [reuseport] \
         [ipv6only=on|off] [so_keepalive=on|off|[idle]:[interval]:[count]] [bind] [fastopen=n] [multipath]", "*:80",
-        "The address, port or both that the server listens on: an address alone means port 80, a port alone all IPv4 addresses. Without superuser \
-        rights the default is `*:8000`. The `default_server` of an address, or else its first server, handles requests with an unknown name. With \
-        `proxy_protocol`, each connection must begin with a PROXY protocol header, version 1 or 2; others are closed. With `http2`, HTTP/2 is \
-        enabled at this address, as with `http2 on`. `fastopen` and `multipath` have no effect; an address with `quic` is not opened, with a \
-        warning.",
+        "Sets the address, the port or both on which the server accepts connections. An address alone means port 80, a port alone means all IPv4 \
+        addresses. Without superuser privileges, the default is `*:8000`. Requests with an unknown name are handled by the `default_server` of the \
+        address, or by its first server. With `proxy_protocol`, each connection must begin with a PROXY protocol header, version 1 or 2; others are \
+        closed. With `http2`, HTTP/2 is enabled at this address, as with `http2 on`. `fastopen` and `multipath` have no effect. An address with \
+        `quic` is not opened, and a warning is reported.",
         Apply::Server(listen)),
     often("server_name", SERVER, (1, MANY), "name …", "\"\"",
-        "The names of the server: exact ones, `*.example.com`, `www.example.*`, `.example.com` for a name and all below it, or \
-        `~expression`, whose named captures become variables. An exact name wins, then the longest name with its asterisk in \
-        front, then the longest with it at the end, then the first expression.",
+        "Sets the names of the server: exact names, `*.example.com`, `www.example.*`, `.example.com` for a name and all names below it, or `~regex`, \
+        whose named captures become variables. An exact name takes precedence, then the longest name with a leading asterisk, the longest with a \
+        trailing asterisk, and the first matching regular expression.",
         Apply::Server(server_name)),
 ];
 
@@ -156,7 +156,7 @@ fn listen(server: &mut ServerDraft, directive: &Directive, reading: &mut Reading
     let Some(addresses) = listen_addresses(&word.text) else {
         let port = word.text.rsplit(':').next().and_then(|port| port.parse::<u16>().ok());
         if port == Some(0) {
-            let why = "port 0 is any free one, and no client could know which";
+            let why = "port 0 means any free port, which clients cannot know";
             let error = reading.error(word.span, format!("invalid port in \"{}\": {why}", word.text));
             error.help("write a port from 1 to 65535");
             return;
@@ -249,12 +249,12 @@ fn only_nginx_knows(name: &str, fate: Fate, word: &Word, reading: &mut Reading<'
     let message = format!("nginx knows the parameter \"{name}\" of listen, Millstream does not (yet)");
     match fate {
         Fate::LeftOut(change) if reading.lenient => {
-            reading.diagnostics.warning(word.span, message).help(format!("it is left out: {change}"))
+            reading.diagnostics.warning(word.span, message).help(format!("it is ignored: {change}"))
         }
         Fate::LeftOut(change) => reading.error(word.span, message).left_out(change),
-        Fate::Kept(why) => reading
-            .error(word.span, message)
-            .help(format!("{why}, so it is not left out even with --lenient")),
+        Fate::Kept(why) => {
+            reading.error(word.span, message).help(format!("{why}, so it is an error even with --lenient"))
+        }
         Fate::BelongsTo(_) | Fate::Default => return,
     }
     .once();
@@ -319,7 +319,7 @@ fn server_name(server: &mut ServerDraft, directive: &Directive, reading: &mut Re
             if source.is_empty() {
                 reading
                     .error(word.span, "empty regex in server name \"~\"")
-                    .help("write an expression after the tilde");
+                    .help("write a regular expression after the tilde");
             } else if let Some(expression) = reading.regex(word, source, true) {
                 server.names.push((ServerName::Regex(expression), word.span));
             }
@@ -332,7 +332,7 @@ fn server_name(server: &mut ServerDraft, directive: &Directive, reading: &mut Re
             {
                 reading
                     .error(word.span, format!("server name \"{text}\" is invalid"))
-                    .help("write *.example.com, or .example.com for a name and all below it");
+                    .help("write *.example.com, or .example.com for a name and all names below it");
             }
             None => server.invalid_names.push((text.to_owned(), word.span)),
         }
@@ -340,7 +340,7 @@ fn server_name(server: &mut ServerDraft, directive: &Directive, reading: &mut Re
             reading
                 .diagnostics
                 .warning(word.span, format!("server name \"{text}\" has suspicious symbols"))
-                .help("write the name alone, without scheme and path");
+                .help("write only the name, without scheme and path");
         }
     }
 }

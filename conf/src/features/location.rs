@@ -34,14 +34,14 @@ pub enum LocationMatch {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("location", SERVER_LOCATION, (1, 2), "[ = | ~ | ~* | ^~ ] uri { … } | @name { … }", "",
-        "Settings for a part of the URIs. `=` takes one path; the longest prefix wins over shorter ones; the first expression (`~`, \
-        or `~*` without case) that fits wins over prefixes, unless the longest one was written with `^~`. `@name` is reached \
-        by `error_page`, `try_files` and `X-Accel-Redirect` only.",
+        "Sets the configuration for some of the URIs. `=` matches one path exactly. Of several matching prefixes, the longest is used. The first \
+        matching regular expression (`~`, or `~*` without regard to case) takes precedence over a prefix, unless the longest prefix has the modifier \
+        `^~`. `@name` is used only by `error_page`, `try_files` and `X-Accel-Redirect`.",
         Apply::Block(Context::Location)),
     once("limit_except", LOCATION, (1, MANY), "method … { … }", "",
-        "Limits the methods: the block applies to all methods except these; GET includes HEAD. It may contain access rules (`allow`, `deny`, \
-        `auth_basic`), logs and the directive that passes the request on; everything else comes from the location, except its script (`return`, \
-        `rewrite`, `set`, `if`), which does not run for these methods, as in nginx.",
+        "Applies the block to all methods except these; GET includes HEAD. The block may contain access rules (`allow`, `deny`, `auth_basic`), logs \
+        and the directive that passes the request on. Everything else comes from the location, except its rewrite directives (`return`, `rewrite`, \
+        `set`, `if`), which do not run for these methods, as in nginx.",
         Apply::Block(Context::LimitExcept)),
 ];
 
@@ -97,7 +97,7 @@ pub fn parse(args: &[Word], span: Span, reading: &mut Reading<'_>) -> Option<Loc
             other => {
                 reading
                     .error(modifier.span, format!("invalid location modifier \"{other}\""))
-                    .help("the modifiers are =, ^~, ~ and ~*; a path with spaces stands in quotes");
+                    .help("the modifiers are =, ^~, ~ and ~*; put a path with spaces in quotes");
                 None
             }
         };

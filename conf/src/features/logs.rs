@@ -148,21 +148,22 @@ impl Feature for LogsLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("log_format", HTTP, (2, MANY), "name [escape=default|json|none] string …", "combined \"…\"",
-        "Names a format for access-log lines. `combined` is there from the start, as nginx has it, and `json`: an object a line.",
+        "Defines a format for access logs. Predefined are `combined`, as in nginx, and `json`, with one object per line.",
         Apply::Declare(log_format)),
     often("access_log", UP_TO_IF.or(UP_TO_EXCEPT), (1, MANY),
         "path | syslog:server=address[,parameter=value] [format [buffer=size] [gzip[=level]] [flush=time] [if=condition]] | off", "logs/access.log combined",
-        "Where requests are logged. `buffer` collects lines, `flush` bounds how long one waits, `gzip` compresses the file, and \
-        with `if` only requests are logged for which the condition is neither empty nor `0`. A path may have variables; such files are \
-        opened for each line, unless `open_log_file_cache` keeps them, with the rights of `user`, are not buffered, and are not made \
-        where the root of the request is no directory. `syslog:` sends each line to a log service, over UDP or to a unix socket \
-        (`server=unix:/dev/log`), with the parameters `facility=` (local7), `severity=` (info), `tag=` (nginx) and `nohostname`. A level that writes one has none \
-        of the level above; where one of them is `off`, nothing is logged.",
+        "Sets the access log. `buffer` buffers lines, `flush` limits how long, and `gzip` compresses the file. With `if`, only requests for which the \
+        condition is neither empty nor `0` are logged. The path may contain variables. Such a file is opened for each line with the rights of \
+        `user`, unless `open_log_file_cache` keeps it open; it is not buffered, and not created if the request's root directory does not exist. \
+        `syslog:` sends each line to a log service, over UDP or to a Unix socket (`server=unix:/dev/log`), with the parameters `facility=` (local7), \
+        `severity=` (info), `tag=` (nginx) and `nohostname`. These directives are inherited only if the current level has none. If one of them is \
+        `off`, nothing is logged.",
         Apply::Level(access_log)),
     often("error_log", HTTP_SERVER_LOCATION, (1, 3), "file | stderr | syslog:server=address[,parameter=value] [level] [json]", "logs/error.log error",
-        "The error log and its level: debug, info, notice, warn, error, crit, alert or emerg. `syslog:` has the parameters of `access_log`; a line's \
-        severity is its level. With `json`, each line is an object: time, level, pid, tid, connection, message and, for a request, client, server, \
-        request, subrequest, upstream, host and referrer, as far as known. Secrets in URLs are masked (`token=***`).",
+        "Sets the error log and the minimum level of its messages: debug, info, notice, warn, error, crit, alert or emerg. `syslog:` has the \
+        parameters of `access_log`; the severity of a line is its level. With `json`, each line is an object with time, level, pid, tid, connection, \
+        message and, for a request, client, server, request, subrequest, upstream, host and referrer, as far as known. Secrets in URLs are masked \
+        (`token=***`).",
         Apply::Level(|l, d, r| {
             if let Some(log) = error_log(d, r) {
                 l.logs.error.get_or_insert_default().push(log);
@@ -170,9 +171,8 @@ pub const ROWS: &[Row] = &[
         })),
     once("open_log_file_cache", HTTP_SERVER_LOCATION, (1, 4),
         "max=number [inactive=time] [min_uses=number] [valid=time] | off", "off",
-        "Keeps log files open whose paths have variables: `max` of them (at most 1024), each that was written to `min_uses` times (1), \
-        until it was not for `inactive` (10s). Every `valid` (60s) it is looked whether one still has its name; a reload and `USR1` close \
-        all of them.",
+        "Keeps log files open whose paths contain variables, at most `max` (up to 1024). A file is kept after `min_uses` (1) lines, and closed if it \
+        was not used for `inactive` (10s). Every `valid` (60s), its name is checked. A reload and `USR1` close all files.",
         Apply::Level(kept)),
     once("log_subrequest", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
         "Logs subrequests (`auth_request`, `add_after_body`) in the access log of their location.",
@@ -209,7 +209,7 @@ pub(super) fn error_log(directive: &Directive, reading: &mut Reading<'_>) -> Opt
         text if text.starts_with("memory:") => {
             reading
                 .error(word.span, "nginx knows logs to \"memory:\", Millstream does not")
-                .help("write a file; the dashboard has the last errors");
+                .help("write a file; the dashboard shows the last errors");
             return None;
         }
         path => LogTarget::File(reading.named_path(word, path, PathUse::Log)),
@@ -245,16 +245,14 @@ fn access_log(level: &mut super::Level, directive: &Directive, reading: &mut Rea
     }
     let is_service = path.text.starts_with(syslog::PREFIX);
     if is_service && parameters.buffer.is_some() {
-        reading
-            .error(path.span, "logs to syslog cannot be buffered")
-            .help("leave out buffer=, flush= and gzip");
+        reading.error(path.span, "logs to syslog cannot be buffered").help("remove buffer=, flush= and gzip");
         return;
     }
     if !is_service && !template::is_literal(&path.text) {
         if parameters.buffer.is_some() {
             reading
                 .error(path.span, "buffered logs cannot have variables in name")
-                .help("leave out buffer=, flush= and gzip, or write the path itself");
+                .help("remove buffer=, flush= and gzip, or write the path itself");
             return;
         }
         let full = reading.named_path(path, &path.text, PathUse::Log);
@@ -372,7 +370,7 @@ fn positive(is_zero: Option<bool>, what: &str, word: &Word, reading: &mut Readin
     if is_zero == Some(true) {
         reading
             .error(word.span, format!("invalid {what} \"{}\"", word.text))
-            .help("leave it out where lines are to be written at once");
+            .help("remove it if lines are to be written at once");
     }
     is_zero == Some(false)
 }
@@ -394,7 +392,7 @@ fn log_file(file: LogFile, word: &Word, reading: &mut Reading<'_>) -> Option<Log
                 word.span,
                 format!("access_log \"{}\" already defined with conflicting parameters", word.text),
             )
-            .help("write the same buffer=, flush= and gzip= wherever the file is named");
+            .help("write the same buffer=, flush= and gzip= each time");
         return None;
     }
     Some(LogFileId(index as u32))

@@ -17,20 +17,20 @@ pub fn name(directive: &Directive, reading: &mut Reading<'_>) {
     let Some(name) = word.text.strip_prefix('$').filter(|name| !name.is_empty()) else {
         reading
             .error(word.span, format!("invalid variable name \"{}\"", word.text))
-            .help("write the name of the variable with its dollar, as in $name");
+            .help("write the name of the variable with a dollar sign, as in $name");
         return;
     };
     if variables::is_fixed(name) {
         reading
             .error(word.span, format!("the duplicate \"{name}\" variable"))
-            .help("there is a variable of that name in any configuration; choose another name");
+            .help("a built-in variable has this name; choose another name");
         return;
     }
     let names = &mut reading.declared.made_names;
     if let Some(known) = template::made(name, names) {
         let first = reading.declared.made[usize::from(known.0)].span;
         let help =
-            format!("it is declared at {} already, and the later one holds", reading.sources.locate(first));
+            format!("it is declared at {} already, and the later one is used", reading.sources.locate(first));
         reading.diagnostics.warning(word.span, format!("the duplicate \"{name}\" variable")).help(help);
         return;
     }
@@ -74,7 +74,7 @@ pub fn refuse_cycles(reading: &mut Reading<'_>) {
     for (span, name) in round {
         reading
             .error(span, format!("cycle while evaluating variable \"{name}\""))
-            .help("its value is looked up by the variable itself, be it through others");
+            .help("its value depends on the variable itself, possibly through others");
     }
 }
 
@@ -93,7 +93,7 @@ pub(super) fn lines<'t>(directive: &'t Directive, reading: &mut Reading<'_>) -> 
         if entry.block.is_some() {
             reading
                 .error(entry.span, format!("\"{}\" cannot have a block here", entry.name.text))
-                .help("write a key and its value, with a semicolon behind them");
+                .help("write a key and its value, followed by a semicolon");
             return None;
         }
         Some((&entry.name, entry.args.as_slice()))

@@ -17,19 +17,19 @@ use crate::tree::{Directive, Word};
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("map", HTTP, (2, 2), "string $variable { key value; … }", "",
-        "Makes a variable that has its value by what a text with variables is, as in `map $http_upgrade $connection_upgrade { default upgrade; \
-        \"\" close; }`. Keys are compared without case. With `hostnames;` in front `*.example.com`, `.example.com` and `www.example.*` are keys as well, \
-        and a dot at the end of the text does not count. `~` and `~*` begin an expression, whose captures the value may name. Taken is \
-        the exact key, then the longest `*.name`, then the longest `name.*`, then the first expression that matches, then `default`. A \
-        backslash in front takes its meaning from a key such as `\\default`. Values may have variables. `include` reads lines from a file; \
-        `volatile;` looks up anew every time.",
+        "Creates a variable whose value depends on a string with variables, as in `map $http_upgrade $connection_upgrade { default upgrade; \"\" \
+        close; }`. Keys are case-insensitive. After `hostnames;`, keys may be `*.example.com`, `.example.com` and `www.example.*`, and a dot at the \
+        end of the string is ignored. `~` and `~*` begin a regular expression, whose captures may be used in the value. The exact key takes \
+        precedence, then the longest `*.name`, the longest `name.*`, the first matching regular expression, and `default`. A leading backslash \
+        escapes a key such as `\\default`. Values may contain variables. `include` reads lines from a file. With `volatile;`, the value is not \
+        cached during a request.",
         Apply::Make(read)),
     idle("map_hash_max_size", HTTP, (1, 1), "size",
-        "The largest hash table of a `map`.",
-        "hash tables grow as they need to"),
+        "The maximum size of the hash table of a `map`.",
+        "hash tables grow as needed"),
     idle("map_hash_bucket_size", HTTP, (1, 1), "size",
-        "The bucket size of the hash tables of `map`s.",
-        "hash tables grow as they need to"),
+        "The bucket size of the hash table of a `map`.",
+        "hash tables grow as needed"),
 ];
 
 struct MapDraft {
@@ -66,7 +66,7 @@ impl MapDraft {
             if self.map.default.replace(value).is_some() {
                 reading
                     .error(key.span, "duplicate default map parameter")
-                    .help("keep one of them; write \\default for a key of that name");
+                    .help("keep one of them; write \\default for a key with that name");
             }
             return;
         }

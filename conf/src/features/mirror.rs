@@ -20,14 +20,14 @@ settings! {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("mirror", HTTP_SERVER_LOCATION, (1, 1), "uri | off", "off",
-        "Sends a copy of each request to this path of the same server as a subrequest and ignores the response. Several paths each get a \
-        copy. The response to the client does not wait for copies, nor does the next request. A copy takes one of the `worker_connections` \
-        while it is in progress, and its connection to an upstream another one. Unfinished copies take at most a quarter of the connections \
-        that a worker opens to upstreams, those of one client connection at most half of that. If there is no place for a copy, it is \
-        dropped, and a warning is logged at most every 10 seconds.",
+        "Sends a copy of each request to this path of the same server as a subrequest, and ignores the response. If there are several paths, each \
+        gets a copy. Neither the response to the client nor the next request on its connection waits for copies. While it is in progress, a copy \
+        uses one of the `worker_connections`, and its connection to an upstream another one. Unfinished copies use at most a quarter of the \
+        connections that a worker opens to upstreams, and those of one client connection at most half of that. A copy that would exceed this is \
+        dropped; a warning is logged at most every 10 seconds.",
         Apply::Level(mirror)),
     once("mirror_request_body", HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
-        "Whether copies have the request body. If on, the body is read whole before the request goes on.",
+        "Sends the request body with copies. If on, the body is read completely before the request is processed further.",
         Apply::Level(|l, d, r| l.mirror.request_body = r.flag(&d.args[0]))),
 ];
 
@@ -37,7 +37,7 @@ fn mirror(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
     if level.mirror.uris.as_ref().is_some_and(|uris| is_off || uris.is_empty()) {
         reading
             .error(directive.span, "\"mirror\" directive is duplicate")
-            .help("write either off or paths, each in a mirror of its own");
+            .help("write either off or paths, each in a separate mirror");
         return;
     }
     let uris = level.mirror.uris.get_or_insert_default();

@@ -40,20 +40,20 @@ without_templates!(KeptFiles);
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("open_file_cache", HTTP_SERVER_LOCATION, (1, 2), "max=number [inactive=time] | off", "off",
-        "Keeps up to `max` static files open between requests, for each worker, and closes those not used for `inactive` (60s). Together they take \
-        at most an eighth of the limit of open files. Cached responses do not need it.",
+        "Keeps up to `max` static files open between requests, for each worker. A file that is not requested for `inactive` (60s) is closed. All \
+        caches together keep open at most an eighth of the limit on open files. Cached responses do not need this directive.",
         Apply::Level(kept)),
     once("open_file_cache_errors", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-        "Whether `open_file_cache` remembers too that a file cannot be opened.",
+        "Caches failures to open a file, too.",
         Apply::Level(|l, d, r| l.open_file_cache.errors = r.flag(&d.args[0]))),
     idle("open_file_cache_events", HTTP_SERVER_LOCATION, (1, 1), "on | off",
-        "Uses kernel events to notice changes of open files.",
-        "what is known of a file is looked at again after open_file_cache_valid"),
+        "Uses kernel events to detect changes of open files.",
+        "files are checked after open_file_cache_valid"),
     once("open_file_cache_min_uses", HTTP_SERVER_LOCATION, (1, 1), "number", "1",
-        "How often a file is asked for while it is known before it stays open.",
+        "The number of requests within `inactive` after which a file is kept open.",
         Apply::Level(|l, d, r| l.open_file_cache.min_uses = r.number(&d.args[0], 1, u64::from(u32::MAX)))),
     once("open_file_cache_valid", HTTP_SERVER_LOCATION, (1, 1), "time", "60s",
-        "How long what is known of a file is not looked at again.",
+        "The time after which a cached file is checked for changes.",
         Apply::Level(|l, d, r| l.open_file_cache.valid = r.duration(&d.args[0]))),
 ];
 

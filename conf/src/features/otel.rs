@@ -87,25 +87,26 @@ impl Feature for OtelLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("otel_exporter", HTTP, (0, 0), "{ … }", "",
-        "Where spans, and optionally metrics, are exported to. `endpoint host:port;` is a collector with OTLP/gRPC, over TLS with `https://`; an \
-        endpoint with a path, such as `http://host:4318/v1/traces`, uses OTLP/HTTP. `trusted_certificate file;` contains the authorities that verify \
-        its certificate, instead of the system's. `header name value;` adds a field to each export. `interval` (5s) is the maximum time between two \
-        exports, `batch_size` (512) the maximum number of spans in one, `batch_count` (4) the maximum number of waiting batches: further spans are \
-        dropped and counted. With `metrics_interval time`, all metrics of `/metrics` are exported at this interval: over OTLP/HTTP to the path with \
-        `/v1/metrics` instead of `/v1/traces`.",
+        "Defines where spans, and optionally metrics, are exported. `endpoint host:port;` is a collector with OTLP/gRPC, over TLS with `https://`. An \
+        endpoint with a path, such as `http://host:4318/v1/traces`, uses OTLP/HTTP. `trusted_certificate file;` sets the CA certificates that verify \
+        its certificate, instead of those of the system. `header name value;` adds a field to each export. `interval` (5s) is the maximum time \
+        between two exports, `batch_size` (512) the maximum number of spans in one, and `batch_count` (4) the maximum number of waiting batches; \
+        further spans are dropped and counted. With `metrics_interval time;`, all metrics of `/metrics` are exported at this interval; over \
+        OTLP/HTTP, the path has `/v1/metrics` instead of `/v1/traces`.",
         Apply::DeclareLines(exporter::read)),
     once("otel_service_name", HTTP, (1, 1), "name", "unknown_service:millstream",
-        "The `service.name` of the resource that spans are of.",
+        "Sets the `service.name` attribute of the resource.",
         Apply::Declare(|d, r| r.declared.otel_service_name = Some(d.args[0].text.clone()))),
     often("otel_resource_attr", HTTP, (2, 2), "name value", "",
-        "An attribute of the resource that spans are of. `otel_service_name` goes before one of the name `service.name`.",
+        "Sets an attribute of the resource. `otel_service_name` takes precedence over an attribute named `service.name`.",
         Apply::Declare(|d, r| _ = r.declared.otel_resource.insert(d.args[0].text.clone(), d.args[1].text.clone()))),
     once("otel_trace", HTTP_SERVER_LOCATION, (1, 1), "on | off | $variable", "off",
-        "Whether requests are traced: `on` or `1`, be it the value of variables, as in `otel_trace $otel_parent_sampled`; any other value is off. Needs an `otel_exporter`.",
+        "Enables tracing if the value is `on` or `1`; any other value disables it. The value may contain variables, as in `otel_trace \
+        $otel_parent_sampled`. It needs an `otel_exporter`.",
         Apply::Level(|l, d, r| l.otel.trace = Some((r.template(&d.args[0]), d.span)))),
     once("otel_trace_context", HTTP_SERVER_LOCATION, (1, 1), "extract | inject | propagate | ignore", "ignore",
-        "What becomes of the fields traceparent and tracestate (W3C Trace Context). With `extract` the span that they name is the parent of the request's; with \
-        `inject` the upstream is sent ours in their place; `propagate` is both; with `ignore` they pass as they are.",
+        "Sets how the fields traceparent and tracestate (W3C Trace Context) are handled. `extract`: their span is the parent of the request's span. \
+        `inject`: the upstream receives the request's span instead. `propagate`: both. `ignore`: they are passed unchanged.",
         Apply::Level(|l, d, r| {
             let (extract, inject) = (true, true);
             l.otel.context = r.choice(&d.args[0], &[
@@ -116,10 +117,10 @@ pub const ROWS: &[Row] = &[
             ]);
         })),
     once("otel_span_name", HTTP_SERVER_LOCATION, (1, 1), "name", "",
-        "What the span of a request is called, in which variables may stand; without it, as the location.",
+        "Sets the name of the request's span, which may contain variables. By default, this is the name of the location.",
         Apply::Level(|l, d, r| l.otel.span_name = Some(r.template(&d.args[0])))),
     often("otel_span_attr", HTTP_SERVER_LOCATION, (2, 2), "name value", "",
-        "Adds an attribute to the span of a request. The value may hold variables. A level that writes one has none of the level above.",
+        "Adds an attribute to the request's span. The value may contain variables. These directives are inherited only if the current level has none.",
         Apply::Level(attribute)),
 ];
 

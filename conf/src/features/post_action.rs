@@ -16,8 +16,8 @@ settings! {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("post_action", UP_TO_IF, (1, 1), "uri", "",
-        "Requests this path or named location as a subrequest once the request is done, whether or not the client received all of the response. \
-        Variables such as `$body_bytes_sent`, `$request_completion` and `$request_body` are those of the request. The response is dropped. The \
-        connection takes no further request until then.",
+        "Requests this path or named location as a subrequest when the request has ended, even if the client did not receive all of the response. \
+        Variables such as `$body_bytes_sent`, `$request_completion` and `$request_body` refer to the original request. The response is discarded. \
+        The client connection accepts no further request until the subrequest has ended.",
         Apply::Level(|l, d, _| l.post_action.uri = Some(d.args[0].text.as_str().into()))),
 ];

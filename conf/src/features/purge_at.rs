@@ -72,7 +72,7 @@ fn refuse(family: Family, span: Span, reading: &mut Reading<'_>) {
         .error(
             span,
             format!(
-                "\"{name}\" with a zone and a key needs a location of its own, as every request there purges"
+                "\"{name}\" with a zone and a key needs a separate location, because every request there purges"
             ),
         )
         .help(format!("write location ~ ^/purge(/.*) {{ {name} zone key; }}"));

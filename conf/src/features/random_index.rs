@@ -15,7 +15,7 @@ settings! {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("random_index", LOCATION, (1, 1), "on | off", "off",
-        "Responds to requests for a directory with one of its files, chosen at random, before `index` is looked at. Names that begin with a dot \
-        are left out. A directory without files is handled as without this directive.",
+        "Responds to requests for a directory with one of its files, selected at random, before `index` is processed. Names that begin with a dot are \
+        omitted. An empty directory is handled as without this directive.",
         Apply::Level(|l, d, r| l.random_index.enabled = r.flag(&d.args[0]))),
 ];

@@ -31,16 +31,16 @@ settings! {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("max_ranges", HTTP_SERVER_LOCATION, (1, 1), "number", "",
-        "The maximum number of ranges in a request; with more, the response is complete. 0 disables ranges.",
+        "The maximum number of ranges in a request; if there are more, the response is complete. 0 disables ranges.",
         Apply::Level(|l, d, r| {
             l.ranges.max = r.number(&d.args[0], 0, u64::from(u32::MAX)).map(|number| Some(number as u32));
         })),
     once("etag", HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
-        "Whether files get an ETag.",
+        "Adds an ETag to responses with files.",
         Apply::Level(|l, d, r| l.ranges.etag = r.flag(&d.args[0]))),
     once("if_modified_since", HTTP_SERVER_LOCATION, (1, 1), "off | exact | before", "exact",
-        "How If-Modified-Since is compared with the time of last modification: not at all, the same moment, or that moment or a \
-        later one.",
+        "Sets how If-Modified-Since is compared with the time of modification. `off`: not at all. `exact`: the times must be equal. `before`: the \
+        time of modification must not be later.",
         Apply::Level(|l, d, r| {
             use IfModifiedSince::{Before, Exact, Off};
             l.ranges.if_modified_since = r.choice(&d.args[0], &[("off", Off), ("exact", Exact), ("before", Before)]);

@@ -57,16 +57,16 @@ impl Feature for RealipLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("set_real_ip_from", HTTP_SERVER_LOCATION, (1, 1), "address | CIDR | unix: | name", "",
-        "A trusted proxy in front, whose `real_ip_header` contains the client's address. That address replaces the connection's everywhere: in \
-        `$remote_addr` and `$binary_remote_addr`, in logs, `geo`, `ip_hash` and for `proxy_cache_purge_allow`. A name is resolved when the \
+        "Sets a trusted proxy whose `real_ip_header` contains the client's address. This address replaces that of the connection everywhere: in \
+        `$remote_addr` and `$binary_remote_addr`, in logs, in `geo` and `ip_hash`, and for `proxy_cache_purge_allow`. A name is resolved when the \
         configuration is read.",
         Apply::Level(from)),
     once("real_ip_header", HTTP_SERVER_LOCATION, (1, 1), "field | X-Real-IP | X-Forwarded-For | proxy_protocol", "X-Real-IP",
-        "The field that contains the address: all lines of `X-Forwarded-For`, the first line of others. `proxy_protocol` takes it from the PROXY \
-        protocol header, on listeners that accept one.",
+        "Sets the field with the client's address: all lines of `X-Forwarded-For`, or the first line of another field. With `proxy_protocol`, the \
+        address is taken from the PROXY protocol header, on listeners that accept one.",
         Apply::Level(header)),
     once("real_ip_recursive", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-        "Whether the client's address is the last one in the field that is not one of `set_real_ip_from`, and not just the last one.",
+        "Uses the last address in the field that is not one of `set_real_ip_from`, instead of the last address.",
         Apply::Level(|l, d, r| l.realip.recursive = r.flag(&d.args[0]))),
 ];
 
@@ -82,7 +82,7 @@ fn from(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
                 reading
                     .diagnostics
                     .warning(word.span, format!("low address bits of {} are meaningless", word.text))
-                    .help("bits beyond the mask are not looked at; write the network's first address");
+                    .help("bits outside the mask are ignored; write the network's first address");
             }
             networks.push(network);
         }

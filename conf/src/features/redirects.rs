@@ -18,15 +18,15 @@ settings! {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("absolute_redirect", HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
-        "Whether the client is sent to a URL with scheme and host, or to the path alone.",
+        "Redirects clients to a URL with scheme and host. If off, Location contains only the path.",
         Apply::Level(|l, d, r| l.redirects.absolute = r.flag(&d.args[0]))),
     once("port_in_redirect", HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
-        "Whether such a URL names the port that the request came to, where that is not the usual one of the scheme.",
+        "Adds the port of the listener to redirects, unless it is the scheme's default.",
         Apply::Level(|l, d, r| l.redirects.port = r.flag(&d.args[0]))),
     once("server_name_in_redirect", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-        "Whether such a URL names the first `server_name` and not the host that was asked for.",
+        "Uses the first `server_name` in redirects, instead of the host that the client requested.",
         Apply::Level(|l, d, r| l.redirects.server_name = r.flag(&d.args[0]))),
     once("msie_refresh", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-        "Sends a page with a refresh to clients with MSIE, status 200, instead of a redirect with 301 or 302.",
+        "Sends MSIE clients a page with a refresh and status 200, instead of a redirect with 301 or 302.",
         Apply::Level(|l, d, r| l.redirects.msie_refresh = r.flag(&d.args[0]))),
 ];

@@ -25,24 +25,25 @@ const SYNTAX: &str = "address … [valid=time] [ipv4=on|off] [ipv6=on|off] [stat
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("resolver", HTTP_SERVER_LOCATION, (1, super::MANY), SYNTAX, "",
-        "The name servers (default port 53) that resolve the host of a `proxy_pass` with variables and the servers of an upstream with `resolve`. A \
-        result is valid for its TTL, or for `valid=`. Without a resolver, the system is asked, which reads its hosts file too. With `status_zone=`, \
-        the API counts requests and responses.",
+        "Sets the name servers (default port 53) that resolve the host of a `proxy_pass` with variables and the servers of an upstream with \
+        `resolve`. A result is cached for its TTL, or for the time in `valid=`. Without a resolver, the operating system resolves names, also with \
+        its hosts file. With `status_zone=`, the API counts requests and responses.",
         Apply::Level(|l, d, r| l.resolver.servers = resolver(d, r).map(Some))),
     once("resolver", UPSTREAM, (1, super::MANY), SYNTAX, "",
-        "The name servers for the servers of this group, in place of those of the `http` block.",
+        "Sets the name servers for the servers of this group, instead of those in the `http` block.",
         Apply::Upstream(|u, d, r| u.resolver = resolver(d, r))),
     once("resolver_timeout", HTTP_SERVER_LOCATION, (1, 1), "time", "30s",
-        "How long looking up a name may take.",
+        "The maximum time for resolving a name.",
         Apply::Level(|l, d, r| l.resolver.timeout = r.duration(&d.args[0]))),
     once("resolver_timeout", UPSTREAM, (1, 1), "time", "30s",
-        "The same for the servers of this group.",
+        "The maximum time for resolving the name of a server of this group.",
         Apply::Upstream(|u, d, r| u.resolver_timeout = r.duration(&d.args[0]))),
     once("resolver", ACME_ISSUER, (1, super::MANY), SYNTAX, "",
-        "The name servers for the server of this authority, in place of those of the `http` block. Without either the system is asked.",
+        "Sets the name servers for the authority's server, instead of those in the `http` block. Without either, the operating system resolves its \
+        name.",
         Apply::Issuer(|i, d, r| i.resolver = resolver(d, r))),
     once("resolver_timeout", ACME_ISSUER, (1, 1), "time", "30s",
-        "The same for the server of this authority.",
+        "The maximum time for resolving the name of the authority's server.",
         Apply::Issuer(|i, d, r| i.resolver_timeout = r.duration(&d.args[0]))),
 ];
 

@@ -154,34 +154,34 @@ const ABOUT: Contexts = HTTP_SERVER_LOCATION.or(SCRIPTS);
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("if", SERVER_LOCATION, (1, super::MANY), "(condition) { … }", "",
-        "Carries out what stands in its braces where the condition holds: `$variable` (neither empty nor `0`), `=`, `!=`, `~`, `~*`, \
-        `!~`, `!~*` between a variable and a text or an expression, `-f`, `-d`, `-e`, `-x` and the same with `!` before a path. In a \
-        location the block is a location of its own that inherits from the one around it; of several that hold, the last one's \
-        settings are in force.",
+        "Executes the directives in the block if the condition is true: `$variable` (neither empty nor `0`), `=`, `!=`, `~`, `~*`, `!~`, `!~*` \
+        between a variable and a string or regular expression, or `-f`, `-d`, `-e`, `-x`, also with a preceding `!`, before a path. In a location, \
+        the block is a location of its own that inherits from the enclosing one. If several conditions are true, the settings of the last block are \
+        used.",
         Apply::Block(Context::IfInLocation)),
     often("set", SCRIPTS, (2, 2), "$variable value", "",
-        "Gives a variable a value, from here on and for the whole request. `$args` may be set too, which is the query in force, \
-        and `$limit_rate`, which then comes before `limit_rate`.",
+        "Sets a variable for the rest of the request. `$args`, the current query string, and `$limit_rate`, which takes precedence over the directive \
+        `limit_rate`, can also be set.",
         Apply::Level(set)),
     often("rewrite", SCRIPTS, (2, 3), "regex replacement [last | break | redirect | permanent]", "",
-        "Replaces a path that the expression matches. Behind a `?` stands a new query, to which the one in force is appended unless the \
-        replacement ends in `?`. Without a flag the script goes on and a location is looked for at its end, with `last` at once; \
-        `break` stays in the location. `redirect` and `permanent` send the client there with 302 and 301, as does a replacement that \
-        begins with `http://`, `https://` or `$scheme` (302). A request may change its URI 10 times.",
+        "Replaces a path that matches the regular expression. A query string in the replacement precedes the current one, which is omitted if the \
+        replacement ends with `?`. Without a flag, the following rewrite directives run, and then a new location is searched for; with `last`, it is \
+        searched for at once; with `break`, the request stays in its location. `redirect` and `permanent` redirect the client with 302 and 301. A \
+        replacement that begins with `http://`, `https://` or `$scheme` redirects with 302. A request may change its URI 10 times.",
         Apply::Level(rewrite)),
     often("break", SCRIPTS, (0, 0), "", "",
-        "Ends the script; the request stays in its location.",
+        "Stops processing the rewrite directives. The request stays in its location.",
         Apply::Level(|level, _, _| level.rewrite.script.push(Instruction::Break))),
     often("return", SCRIPTS, (1, 2), "code [text] | code URL | URL", "",
-        "Responds at once. 301, 302, 303, 307 and 308 take a URL (empty if omitted); without a text, statuses from 400 on have their built-in page \
-        or `error_page`, others an empty body. 444 closes the connection without a response. In a server, it takes precedence over locations. The \
-        first of several applies.",
+        "Responds at once. 301, 302, 303, 307 and 308 take a URL, which is empty if omitted. Without a text, a status of 400 or higher has its \
+        built-in page or `error_page`, and others have an empty body. 444 closes the connection without a response. On the `server` level, the \
+        directive takes precedence over locations. The first of several is used.",
         Apply::Level(returns)),
     once("rewrite_log", ABOUT, (1, 1), "on | off", "off",
-        "Writes to the error log, at `notice`, what each expression of a script was matched against and what came of it.",
+        "Writes the results of regular expressions in rewrite directives to the error log, at level `notice`.",
         Apply::Level(|l, d, r| l.rewrite.log = r.flag(&d.args[0]))),
     once("uninitialized_variable_warn", ABOUT, (1, 1), "on | off", "on",
-        "Writes to the error log, at `warn`, that a variable was read that no `set` has given a value to.",
+        "Writes a warning to the error log if an uninitialized variable of `set` is used.",
         Apply::Level(|l, d, r| l.rewrite.warn = r.flag(&d.args[0]))),
 ];
 
@@ -205,7 +205,7 @@ pub fn settable(word: &Word, reading: &mut Reading<'_>) -> Option<Settable> {
         None => {
             reading
                 .error(word.span, format!("the duplicate \"{name}\" variable"))
-                .help("it has a meaning of its own; choose another name");
+                .help("it is a built-in variable; choose another name");
             None
         }
     }

@@ -92,7 +92,7 @@ pub(super) fn networks(words: &[Word], reading: &mut Reading<'_>) -> Vec<(Networ
             reading
                 .diagnostics
                 .warning(word.span, format!("low address bits of \"{}\" are meaningless", word.text))
-                .help("bits beyond the mask are not looked at; write the network's first address");
+                .help("bits outside the mask are ignored; write the network's first address");
         }
         networks.push((network, word.span));
     }
@@ -118,7 +118,7 @@ pub(super) fn token(word: &Word, reading: &mut Reading<'_>) -> Option<String> {
     if body.len() < SHORT_TOKEN {
         reading
             .diagnostics
-            .warning(word.span, format!("a token of {} characters can be guessed", word.text.len()))
+            .warning(word.span, format!("a token of {} characters is easy to guess", word.text.len()))
             .help(format!("write at least {SHORT_TOKEN}, such as the output of: openssl rand -hex 32"));
     }
     Some(word.text.clone())

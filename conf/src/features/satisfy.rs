@@ -34,7 +34,7 @@ impl Feature for SatisfyLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("satisfy", HTTP_SERVER_LOCATION, (1, 1), "all | any", "all",
-        "Whether a client must be let in by all of `allow` and `deny`, `auth_basic` and `auth_request`, or by any one of them.",
+        "Allows access if all of `allow` and `deny`, `auth_basic` and `auth_request` allow it, or if any one of them does.",
         Apply::Level(|l, d, r| {
             l.satisfy.0 = r.one_of(&d.args[0], &["all", "any"]).map(|at| [Satisfy::All, Satisfy::Any][at]);
         })),

@@ -50,15 +50,15 @@ impl Feature for SecureLinkLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("secure_link", HTTP_SERVER_LOCATION, (1, 1), "expression", "",
-        "Where a request has its hash, in base64url, and behind a comma the second since 1970 in which the link expires. \
-        `$secure_link` is `1` where the hash is right, `0` where it is right and expired, else empty.",
+        "Sets the value that contains the hash of a link, in base64url, and optionally after a comma its expiration time in seconds since 1970. \
+        `$secure_link` is `1` if the hash is correct, `0` if it is correct and the link has expired, otherwise empty.",
         Apply::Level(|l, d, r| l.secure_link.link = Some(r.template(&d.args[0])))),
     once("secure_link_md5", HTTP_SERVER_LOCATION, (1, 1), "expression", "",
-        "What the hash of a right link is the MD5 of; a secret is to be a part of it.",
+        "Sets the string whose MD5 is the hash of the link. It should contain a secret.",
         Apply::Level(|l, d, r| l.secure_link.md5 = Some(r.template(&d.args[0])))),
     once("secure_link_secret", HTTP_SERVER_LOCATION, (1, 1), "word", "",
-        "Links `/prefix/hash/link` whose hash is the MD5 of link and this word, in hexadecimal digits: `$secure_link` is the link where \
-        that is right, else empty.",
+        "Sets the secret of links such as `/prefix/hash/link`, whose hash is the MD5 of the link and this word, in hexadecimal digits. `$secure_link` \
+        is the link if the hash is correct, otherwise empty.",
         Apply::Level(|l, d, r| {
             if r.without_variables(&d.args[0], "secure_link_secret") {
                 l.secure_link.secret = Some(d.args[0].text.clone());

@@ -30,8 +30,8 @@ impl Feature for SliceLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("slice", HTTP_SERVER_LOCATION, (1, 1), "size", "0",
-        "Large responses are requested and cached in pieces of this size; 0 turns this off. Requests to the upstream need `proxy_set_header Range \
-        $slice_range`. With a cache, the key must contain `$slice_range`, and `proxy_cache_valid` must name 206 if responses have no lifetime of \
+        "Requests and caches large responses in slices of this size; 0 disables this. Requests to the upstream need `proxy_set_header Range \
+        $slice_range`. With a cache, the key must contain `$slice_range`, and `proxy_cache_valid` must include 206 if responses have no lifetime of \
         their own.",
         Apply::Level(|l, d, r| l.slice.size = r.size(&d.args[0]).map(|size| (size, d.span)))),
 ];

@@ -17,8 +17,8 @@ const ALL: u64 = 10_000;
 pub const ROWS: &[Row] = &[
     often("split_clients", HTTP, (2, 2), "string $variable { percent value; … * value; }", "",
         "Creates a variable that has each value for a percentage of clients. The string identifies a client, as in `split_clients $remote_addr \
-        $variant { 0.5% .one; 20% .two; * \"\"; }`: the same string always gets the same value, and the same as in nginx. A percentage has at most \
-        two decimals; `*` stands for the rest.",
+        $variant { 0.5% .one; 20% .two; * \"\"; }`. The same string always gets the same value, and the same as in nginx. A percentage has at most \
+        two decimals; `*` is the remainder.",
         Apply::Make(read)),
 ];
 
@@ -35,7 +35,7 @@ fn read(directive: &Directive, reading: &mut Reading<'_>) -> Option<(Making, boo
         if sum > ALL {
             reading
                 .error(percent.span, "percent total is greater than 100%")
-                .help("write smaller shares; \"*\" is what remains, and stands last");
+                .help("write smaller percentages; \"*\" is the remainder and comes last");
             return None;
         }
         // The share that makes it full takes the last hash too, which rounding would leave out.

@@ -54,9 +54,9 @@ impl Feature for StatusZoneLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("status_zone", SERVER_LOCATION, (1, 1), "name | off", "",
-        "The name under which requests are counted: in a server its own zone, in a location the location's and that of locations inside without a \
-        name of their own. Requests of the same name are counted together. The default is the first name of a server, and server and path of a \
-        location.",
+        "Sets the name under which requests are counted: on the `server` level those of the server, in a location those of the location and of inner \
+        locations without a name. Requests with the same name are counted together. The default is the first name of the server; for a location, the \
+        server and the path.",
         Apply::Level(status_zone)),
 ];
 

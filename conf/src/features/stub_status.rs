@@ -28,6 +28,6 @@ impl Feature for StubStatusLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("stub_status", SERVER_LOCATION, (0, 1), "[on]", "",
-        "Responds with the numbers of connections and requests, in nginx's text format. A parameter has no effect.",
+        "Responds with the numbers of connections and requests, in nginx's text format. The parameter has no effect.",
         Apply::Level(|l, _, _| l.stub_status.0 = true)),
 ];

@@ -37,18 +37,18 @@ settings! {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("sub_filter", HTTP_SERVER_LOCATION, (2, 2), "text replacement", "",
-        "Replaces a text in the bodies of responses; both texts may contain variables. Case is ignored. If several match at the same place, the \
-        first applies. Such a response has no ranges and no length; one with a Content-Encoding, or a partial response (206), is not processed. If a \
-        level has one of these directives, it inherits none.",
+        "Replaces a string in the bodies of responses. Both strings may contain variables. Case is ignored. If several match at the same position, \
+        the first is used. Such a response has no ranges and no length. Responses with a Content-Encoding and partial responses (206) are not \
+        processed. These directives are inherited only if the current level has none.",
         Apply::Level(sub_filter)),
     once("sub_filter_once", HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
-        "Whether each text is replaced once, or wherever it is.",
+        "Replaces only the first occurrence of each string.",
         Apply::Level(|l, d, r| l.sub_filter.once = r.flag(&d.args[0]))),
     once("sub_filter_last_modified", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-        "Whether Last-Modified stays, and the ETag as a weak one; else both are left out.",
+        "Keeps Last-Modified, and the ETag as a weak one. If off, both are removed.",
         Apply::Level(|l, d, r| l.sub_filter.last_modified = r.flag(&d.args[0]))),
     often("sub_filter_types", HTTP_SERVER_LOCATION, (1, MANY), "type …", "text/html",
-        "The media types in which texts are replaced, in addition to `text/html`; `*` is any.",
+        "Sets the media types in which strings are replaced, in addition to `text/html`; `*` means all.",
         Apply::Level(|l, d, r| {
             let (list, any) = (l.sub_filter.types.get_or_insert_default(), l.sub_filter.any_type.get_or_insert_default());
             media_types((list, any), d, r);
@@ -62,7 +62,7 @@ fn sub_filter(level: &mut Level, directive: &Directive, reading: &mut Reading<'_
     let [from, to] = &directive.args[..] else { return };
     let list = level.sub_filter.list.get_or_insert_default();
     if from.text.is_empty() {
-        reading.error(from.span, "empty search pattern").help("write the text that is to be found");
+        reading.error(from.span, "empty search pattern").help("write the string to replace");
     } else if list.len() == MOST {
         reading
             .error(directive.span, format!("number of search patterns exceeds {MOST}"))

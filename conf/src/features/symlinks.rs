@@ -46,8 +46,8 @@ impl Feature for SymlinksLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("disable_symlinks", HTTP_SERVER_LOCATION, (1, 2), "off | on | if_not_owner [from=part]", "off",
-        "Refuses files (403) whose path has a symbolic link in it, with `if_not_owner` only where link and target belong to different \
-        owners. Links in the beginning of the path that `from` names are followed.",
+        "Denies access (403) if the path of a file contains a symbolic link. With `if_not_owner`, only links whose owner differs from the owner of \
+        their target are denied. Links in the initial part of the path set by `from` are allowed.",
         Apply::Level(symlinks)),
 ];
 

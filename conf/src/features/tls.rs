@@ -206,100 +206,100 @@ const SMALLEST_RECORD: u64 = 32;
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("ssl_certificate", HTTP_SERVER, (1, 1), "file", "",
-        "A PEM file with the server's certificate and those that lead up to its authority. Relative names hang on the directory of \
-        the main file. `data:` and the text itself may stand in its place, and either may hold variables (`$ssl_server_name.crt`): then it is read at each \
-        handshake, anew where the file has changed.",
+        "Sets a PEM file with the server's certificate, followed by intermediate certificates. A relative path is relative to the directory of the \
+        main file. The certificate itself may be given as `data:certificate`. The value may contain variables, as in `$ssl_server_name.crt`, which \
+        are evaluated during each handshake; the file is read again if it has changed.",
         Apply::Level(|l, d, r| {
             let source = PemSource::read(&d.args[0], "certificate", Some("acme_certificate"), r);
             l.tls.certificates.get_or_insert_default().push((source, d.args[0].span));
         })),
     often("ssl_certificate_key", HTTP_SERVER, (1, 1), "file", "",
-        "A PEM file with the key of the certificate, in the order of the certificates.",
+        "Sets a PEM file with the private key of the certificate. If there are several certificates, the keys must be in the same order.",
         Apply::Level(|l, d, r| {
             let source = PemSource::read(&d.args[0], "certificate key", Some("acme_certificate_key"), r);
             l.tls.certificate_keys.get_or_insert_default().push((source, d.args[0].span));
         })),
     once("ssl_password_file", HTTP_SERVER, (1, 1), "file", "",
-        "A file with the passwords of keys, one a line; each is tried. It may be a named pipe.",
+        "Sets a file with passwords for private keys, one per line. All are tried. The file may be a named pipe.",
         Apply::Level(|l, d, r| l.tls.passwords = password_file(&d.args[0], r))),
     once("ssl_certificate_cache", HTTP_SERVER, (1, 3), certificate_cache::SYNTAX, "off",
-        "Keeps certificates with variables in their names. At most `max` certificates and keys are kept; the least recently used pair is removed first, and \
-        one that is not used for `inactive` (10s). A pair whose key has a password is not kept. The files of a pair are not checked for changes for `valid` \
-        (60s); without the directive they are checked before each handshake.",
+        "Caches certificates whose names contain variables. At most `max` certificates and keys are kept. The least recently used pair is removed \
+        first, as is a pair not used for `inactive` (10s). A pair whose key has a password is not cached. The files are not checked for changes for \
+        `valid` (60s); without this directive, they are checked before each handshake.",
         Apply::Level(|l, d, r| l.tls.certificate_cache = certificate_cache::read(d, r))),
     once("ssl_key_log", HTTP_SERVER, (1, 1), "file", "",
-        "A file that receives the secrets of every connection, in the format of Wireshark (SSLKEYLOGFILE). With it, all traffic can be decrypted: \
-        use it for debugging only. It is opened at a start and at a reload, and only its owner can read it.",
+        "Writes the secrets of all connections to a file, in the format of Wireshark (SSLKEYLOGFILE). With this file, all traffic can be decrypted: \
+        use it for debugging only. It is opened at start and at each reload, and only its owner can read it.",
         Apply::Level(|l, d, r| l.tls.key_log = key_log(d, r))),
     often("ssl_protocols", HTTP_SERVER, (1, MANY), "TLSv1.2 | TLSv1.3 …", "TLSv1.2 TLSv1.3",
-        "The versions that are offered. SSLv2, SSLv3, TLSv1 and TLSv1.1 are accepted as words and never offered.",
+        "Sets the enabled protocols. SSLv2, SSLv3, TLSv1 and TLSv1.1 are accepted as parameters, but never enabled.",
         Apply::Level(|l, d, r| l.tls.protocols = versions(d, l.tls.protocols.take(), r))),
     once("ssl_ciphers", HTTP_SERVER, (1, 1), "list", "HIGH:!aNULL:!MD5",
-        "The suites that are offered for TLS 1.2, in OpenSSL's words. Of what the list allows, those with ECDHE and AES-GCM or \
-        ChaCha20 remain; the suites of TLS 1.3 are not chosen by it.",
+        "Sets the enabled cipher suites of TLS 1.2, in OpenSSL's syntax. Only suites with ECDHE and AES-GCM or ChaCha20 are used. The suites of TLS \
+        1.3 are not affected.",
         Apply::Level(|l, d, r| {
             l.tls.ciphers = ciphers::read(&d.args[0], "ssl_ciphers", r).map(|suites| (suites, d.args[0].span))
         })),
     once("ssl_prefer_server_ciphers", HTTP_SERVER, (1, 1), "on | off", "off",
-        "Whether the server's order of suites counts before the client's.",
+        "Prefers the server's order of cipher suites to the client's.",
         Apply::Level(|l, d, r| l.tls.prefer_server_ciphers = r.flag(&d.args[0]))),
     once("ssl_session_cache", HTTP_SERVER, (1, 2), "off | none | builtin[:size] | shared:name:size", "none",
-        "Keeps TLS sessions, 4,000 a megabyte. All workers share it.",
+        "Caches TLS sessions for all workers. One megabyte holds 4,000 sessions.",
         Apply::Level(session_cache)),
     once("ssl_session_timeout", HTTP_SERVER, (1, 1), "time", "5m",
-        "How long a session can be resumed.",
+        "The time during which a session can be resumed.",
         Apply::Level(|l, d, r| l.tls.session_timeout = r.duration(&d.args[0]))),
     once("ssl_session_tickets", HTTP_SERVER, (1, 1), "on | off", "on",
-        "Whether sessions are given to clients as tickets, so that they can be resumed without memory here.",
+        "Enables session tickets, with which clients resume sessions that the server does not store.",
         Apply::Level(|l, d, r| l.tls.session_tickets = r.flag(&d.args[0]))),
     often("ssl_session_ticket_key", HTTP_SERVER, (1, 1), "file", "",
-        "A file of 48 or 80 random bytes from which the key of tickets is made, so that several machines resume each other's \
-        sessions. The first one seals, all of them open. Without one the key is the process's and changes every `ssl_session_timeout`.",
+        "Sets a file of 48 or 80 random bytes with the key for session tickets, so that several machines can resume each other's sessions. The first \
+        key encrypts tickets; all keys decrypt them. By default, the process creates a key and replaces it every `ssl_session_timeout`.",
         Apply::Level(|l, d, r| {
             let (path, _) = pem_file(&d.args[0], "session ticket key", r);
             l.tls.ticket_keys.get_or_insert_default().push(path);
         })),
     once("ssl_ecdh_curve", HTTP_SERVER, (1, 1), "auto | name[:name …]", "auto",
-        "The groups for key exchange: X25519, prime256v1, secp384r1, X25519MLKEM768. Others are left out with a warning. The first of the client's \
-        groups is taken that is among them.",
+        "Sets the groups for key exchange: X25519, prime256v1, secp384r1, X25519MLKEM768. Others are ignored with a warning. The first of the \
+        client's groups that is in the list is used.",
         Apply::Level(|l, d, r| l.tls.groups = groups::read(&d.args[0], r))),
     once("ssl_reject_handshake", HTTP_SERVER, (1, 1), "on | off", "off",
-        "Refuses handshakes for the names of this server (alert `unrecognized_name`); it then needs no certificate.",
+        "Rejects handshakes for the names of this server with the alert `unrecognized_name`. The server needs no certificate.",
         Apply::Level(|l, d, r| l.tls.rejects = r.flag(&d.args[0]).map(|rejects| (rejects, d.span)))),
     once("ssl_stapling", HTTP_SERVER, (1, 1), "on | off", "off",
-        "Sends an OCSP response with every handshake (OCSP stapling, RFC 6066 §8). It is that of `ssl_stapling_file`, or else is fetched in the \
-        background from the responder named in the certificate, verified, sent until it expires, and renewed in time; the same applies to each \
+        "Sends an OCSP response in each handshake (OCSP stapling, RFC 6066 §8), either from `ssl_stapling_file` or from the responder specified in \
+        the certificate. The latter is fetched in the background, verified, sent until it expires, and renewed in time. This also applies to each \
         `$acme_certificate`.",
         Apply::Level(|l, d, r| l.tls.stapling = r.flag(&d.args[0]))),
     once("ssl_stapling_file", HTTP_SERVER, (1, 1), "file", "",
-        "A file with the OCSP response of the certificate (in DER), instead of fetching it. If there are several certificates, it is used for the \
-        one that it refers to.",
+        "Sets a file with the OCSP response in DER format, which is used instead of fetching it. If there are several certificates, it applies to the \
+        one to which it refers.",
         Apply::Level(|l, d, r| l.tls.stapled = Some(pem_file(&d.args[0], "OCSP response", r).0))),
     once("ssl_stapling_responder", HTTP_SERVER, (1, 1), "URL", "",
-        "The responder (`http://`) that is asked in place of the one that the certificate names.",
+        "Sets the URL of the OCSP responder (`http://`), instead of the one specified in the certificate.",
         Apply::Level(|l, d, r| l.tls.responder = responder(&d.args[0], r))),
     idle("ssl_stapling_verify", HTTP_SERVER, (1, 1), "on | off",
-        "Verifies OCSP responses in nginx.",
-        "OCSP responses are always verified, with the certificate of the authority: the next one in the file of ssl_certificate, or one of \
+        "Verifies OCSP responses.",
+        "OCSP responses are always verified, with the issuer's certificate: the next one in the file of ssl_certificate, or one of \
         ssl_trusted_certificate"),
     once("ssl_certificate_compression", HTTP_SERVER, (1, 1), "on | off", "off",
-        "Whether certificates are compressed for clients of TLS 1.3 that take it (RFC 8879): with brotli or zlib, once for all that have the same.",
+        "Compresses certificates for TLS 1.3 clients that support it (RFC 8879), with brotli or zlib. Each certificate is compressed once.",
         Apply::Level(|l, d, r| l.tls.compresses_certificates = r.flag(&d.args[0]))),
     once("ssl_buffer_size", HTTP_SERVER, (1, 1), "size", "16k",
-        "The maximum part of a response in one TLS record. Small records arrive sooner over a slow network; large ones cost less.",
+        "The maximum size of a response's part in one TLS record. Small records arrive sooner over a slow network; large records need less CPU.",
         Apply::Level(|l, d, r| l.tls.record_size = record_size(&d.args[0], r))),
     idle("ssl_early_data", HTTP_SERVER, (1, 1), "on | off",
-        "Whether requests in the first packet of TLS 1.3 are taken.",
-        "early data can be replayed by an attacker (RFC 8470); clients send it after the handshake instead"),
+        "Accepts requests in the early data of TLS 1.3.",
+        "an attacker can replay early data (RFC 8470); clients send the request after the handshake instead"),
     often("ssl_conf_command", HTTP_SERVER, (2, 2), "name value", "",
-        "A configuration command of OpenSSL, which is applied after the other TLS directives. The commands are `Protocol`, `MinProtocol`, `MaxProtocol`, `CipherString`, \
-        `Ciphersuites`, `Groups` (`Curves`, `ECDHParameters`), `Certificate` with `PrivateKey`, `NumTickets`, and the `Options` `SessionTicket`, \
-        `ServerPreference`, `PrioritizeChaCha` and `TxCertificateCompression`. Other commands and options are reported, or listed by `-t -v` \
-        if they change nothing here. A level that has such a directive inherits none from the level above.",
+        "Sets an OpenSSL configuration command, which is applied after the other TLS directives. The commands are `Protocol`, `MinProtocol`, \
+        `MaxProtocol`, `CipherString`, `Ciphersuites`, `Groups` (`Curves`, `ECDHParameters`), `Certificate` with `PrivateKey`, `NumTickets`, and the \
+        `Options` `SessionTicket`, `ServerPreference`, `PrioritizeChaCha` and `TxCertificateCompression`. Other commands and options are reported; \
+        those without effect are listed by `-t -v`. These directives are inherited only if the current level has none.",
         Apply::Level(|l, d, r| l.tls.commands.get_or_insert_default().read(d, r))),
     idle("ssl_dhparam", HTTP_SERVER, (1, 1), "file",
-        "The parameters of suites with DHE.",
-        "suites with DHE are not offered; those with ECDHE need no parameters"),
+        "The parameters of DHE cipher suites.",
+        "DHE suites are not supported; ECDHE suites need no parameters"),
 ];
 
 pub(in crate::features) fn pem_file(word: &Word, what: &str, reading: &mut Reading<'_>) -> (PathBuf, Span) {
@@ -323,7 +323,7 @@ pub(in crate::features) fn pem_file(word: &Word, what: &str, reading: &mut Readi
     if let Some(trouble) = trouble {
         reading
             .error(word.span, format!("cannot load {what} \"{}\": {trouble}", path.display()))
-            .help("write the name of a PEM file that may be read; relative names hang on the directory of the main file");
+            .help("write the name of a readable PEM file; a relative path is relative to the directory of the main file");
     }
     (path, word.span)
 }
@@ -358,7 +358,7 @@ pub(in crate::features) fn key_log(directive: &Directive, reading: &mut Reading<
     reading
         .diagnostics
         .warning(directive.span, format!("{name}: anyone who can read this file can decrypt the connections"))
-        .help("leave it out where no fault is being looked for");
+        .help("remove it unless you are debugging");
     Some(reading.named_path(word, &word.text, PathUse::Log))
 }
 

@@ -41,11 +41,11 @@ impl Feature for TrailersLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("add_trailer", UP_TO_IF, (2, 3), "name value [always]", "",
-        "Adds a field after the body if its value is not empty by then, on the statuses of `add_header`, or on any with `always`. Such a response is \
-        chunked; HTTP/1.0 clients and partial responses (206) get none. If a level has one of these directives, it inherits none, unless \
-        `add_trailer_inherit` is set.",
+        "Adds a field after the body if its value is not empty by then, for the statuses of `add_header`; with `always`, for any status. Such a \
+        response is chunked. HTTP/1.0 clients and partial responses (206) get no trailer fields. These directives are inherited only if the current \
+        level has none, unless `add_trailer_inherit` is set.",
         Apply::Level(|l, d, r| l.trailers.add.add(d, r))),
     once("add_trailer_inherit", UP_TO_IF, (1, 1), "off | on | merge", "on",
-        "Sets how `add_trailer` inherits from the previous level, as `add_header_inherit` does for `add_header`.",
+        "Sets how `add_trailer` directives are inherited from the previous level, as `add_header_inherit` does for `add_header`.",
         Apply::Level(|l, d, r| l.trailers.add.set_inheritance(d, r))),
 ];

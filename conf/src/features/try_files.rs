@@ -61,9 +61,9 @@ impl Feature for TryFilesLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("try_files", SERVER_LOCATION, (2, MANY), "file … uri | file … =code", "",
-        "Looks for files below `root` or `alias`, in order; a name that ends in a slash is a directory's. The first that is there \
-        becomes the URI of the request, which stays in its location. Where none is there the last word holds: another URI, with a query of \
-        its own or none; a named location; or a status. A level below does not inherit it, an `if` block neither.",
+        "Checks whether files exist under `root` or `alias`, in order; a trailing slash means a directory. The first one found becomes the URI of the \
+        request, which stays in its location. If none is found, the last parameter applies: another URI with or without a query, a named location, \
+        or a status. The directive is not inherited by inner locations or `if` blocks.",
         Apply::Level(try_files)),
 ];
 

@@ -53,17 +53,17 @@ fn default_types() -> Arc<HashMap<String, Arc<str>>> {
 pub const ROWS: &[Row] = &[
     often("types", HTTP_SERVER_LOCATION, (0, 0), "{ type extension …; … }",
         "text/html html; image/gif gif; image/jpeg jpg;",
-        "Media types by file extension.",
+        "Maps file extensions to media types.",
         Apply::Lines(types)),
     once("default_type", HTTP_SERVER_LOCATION, (1, 1), "type", "text/plain",
-        "The media type of files with an unknown extension, and of `return` with a text.",
+        "Sets the media type of files with an unknown extension, and of the text of `return`.",
         Apply::Level(|l, d, _| l.types.default = Some(d.args[0].text.as_str().into()))),
     idle("types_hash_max_size", HTTP_SERVER_LOCATION, (1, 1), "size",
-        "The largest hash table of media types.",
-        "hash tables grow as they need to"),
+        "The maximum size of the hash table of media types.",
+        "hash tables grow as needed"),
     idle("types_hash_bucket_size", HTTP_SERVER_LOCATION, (1, 1), "size",
         "The bucket size of the hash table of media types.",
-        "hash tables grow as they need to"),
+        "hash tables grow as needed"),
 ];
 
 fn types(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
@@ -82,7 +82,7 @@ fn types(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
                 reading
                     .diagnostics
                     .warning(word.span, format!("duplicate extension \"{}\"", word.text))
-                    .help(format!("it was \"{before}\" before; the later one holds"));
+                    .help(format!("it was \"{before}\" before; the later one is used"));
             }
         }
     }

@@ -93,15 +93,15 @@ impl Feature for UserIdLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("userid", HTTP_SERVER_LOCATION, (1, 1), "on | v1 | log | off", "off",
-        "Sets a cookie that identifies clients, in responses to requests without one: of version 2 (`on`) or of version 1 (`v1`). `log` sets none, \
-        but reads those that arrive. The cookie is never stored with a response.",
+        "Sets a cookie that identifies the client if a request has none, of version 2 (`on`) or version 1 (`v1`). `log` sets no cookies, but reads \
+        received ones. The cookie is never stored with a response.",
         Apply::Level(mode)),
     once("userid_name", HTTP_SERVER_LOCATION, (1, 1), "name", "uid",
         "Sets the name of the cookie.",
         Apply::Level(|l, d, r| l.userid.name = text(d, r))),
     once("userid_service", HTTP_SERVER_LOCATION, (1, 1), "number", "",
-        "Sets the first number in the cookie, which distinguishes several servers. By default it is 0 in cookies of version 1, and the last four \
-        bytes of the server's address in those of version 2.",
+        "Sets the first number of the cookie, which distinguishes servers. By default, it is 0 for version 1, and the last four bytes of the server's \
+        address for version 2.",
         Apply::Level(|l, d, r| l.userid.service = r.number(&d.args[0], 0, u32::MAX.into()).map(|number| number as u32))),
     once("userid_domain", HTTP_SERVER_LOCATION, (1, 1), "name | none", "none",
         "Sets the domain of the cookie.",
@@ -110,17 +110,17 @@ pub const ROWS: &[Row] = &[
         "Sets the path of the cookie.",
         Apply::Level(|l, d, r| l.userid.path = text(d, r))),
     once("userid_expires", HTTP_SERVER_LOCATION, (1, 1), "time | max | off", "off",
-        "Sets how long a browser keeps the cookie: `max` is the end of 2037; with `off` it is kept until the session ends.",
+        "Sets how long a browser keeps the cookie. `max` is the end of 2037. With `off`, the cookie expires at the end of the session.",
         Apply::Level(expires)),
     often("userid_flags", HTTP_SERVER_LOCATION, (1, 3), "off | flag …", "off",
         "Adds flags to the cookie: `secure`, `httponly`, `samesite=strict`, `samesite=lax`, `samesite=none`.",
         Apply::Level(flags)),
     once("userid_p3p", HTTP_SERVER_LOCATION, (1, 1), "text | none", "none",
-        "Sets the P3P field that is sent along with the cookie.",
+        "Sets the P3P field that is sent with the cookie.",
         Apply::Level(|l, d, r| l.userid.p3p = or_none(d, r))),
     once("userid_mark", HTTP_SERVER_LOCATION, (1, 1), "letter | digit | = | off", "off",
-        "Puts a character in place of the first character of the padding at the end of the cookie. A client whose cookie has another one is sent \
-        its cookie once more, with the same id; this changes the lifetime of cookies that are set already, for example.",
+        "Replaces the first padding character at the end of the cookie. A client whose cookie has another mark is sent its cookie again with the same \
+        id, for example to change its expiration time.",
         Apply::Level(mark)),
 ];
 

@@ -100,18 +100,18 @@ impl Feature for ValidReferersLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("valid_referers", SERVER_LOCATION, (1, MANY), "none | blocked | server_names | host[/path] | ~regex …", "",
-        "Sets which `Referer` fields make `$invalid_referer` empty; every other makes it `1`. `none`: a request without the field. \
-        `blocked`: a field that does not begin with `http://` or `https://`. `server_names`: the names of the server. A host may be a \
-        wildcard such as `*.example.com` or `example.*`, and may be followed by the beginning of a path. An expression is matched without \
-        case against the text after the scheme. The port in the field is ignored. A level that uses the directive does not inherit the \
-        hosts and words of the previous level, only its expressions, and those unless it has its own.",
+        "Sets the Referer fields for which `$invalid_referer` is empty; otherwise, it is `1`. `none`: a request without the field. `blocked`: a field \
+        that does not begin with `http://` or `https://`. `server_names`: the names of the server. A host may be a wildcard such as `*.example.com` \
+        or `example.*`, and may be followed by the beginning of a path. A regular expression is case-insensitive and is matched against the text \
+        after the scheme. The port in the field is ignored. If the current level has this directive, it inherits only regular expressions, and only \
+        if it has none.",
         Apply::Level(set)),
     idle("referer_hash_max_size", SERVER_LOCATION, (1, 1), "size",
         "The maximum size of the hash table of `valid_referers`.",
-        "hash tables grow as they need to"),
+        "hash tables grow as needed"),
     idle("referer_hash_bucket_size", SERVER_LOCATION, (1, 1), "size",
         "The bucket size of the hash table of `valid_referers`.",
-        "hash tables grow as they need to"),
+        "hash tables grow as needed"),
 ];
 
 fn set(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
@@ -130,7 +130,9 @@ fn set(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
                 reading.error(word.span, "invalid referer \"\"").help("write a host, as in www.example.com");
             }
             "~" => {
-                reading.error(word.span, "empty regex in \"~\"").help("write an expression after the tilde");
+                reading
+                    .error(word.span, "empty regex in \"~\"")
+                    .help("write a regular expression after the tilde");
             }
             text => match text.strip_prefix('~') {
                 Some(source) => {

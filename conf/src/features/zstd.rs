@@ -27,8 +27,8 @@ pub const ROWS: &[Row] = &[
          zstd and zstd to gzip. A cached response is compressed once, and the result is stored.",
         Apply::Level(|l, d, r| l.zstd.enabled = r.flag(&d.args[0]))),
     once("zstd_static", HTTP_SERVER_LOCATION, (1, 1), "on | off | always", "off",
-        "Sends the file with the additional suffix `.zst` instead of the requested file, if it exists: with `on` to clients \
-        that accept zstd, with `always` to all.",
+        "Sends the file with the additional suffix `.zst` instead of the requested file if it exists: with `on`, to clients that accept zstd; with \
+        `always`, to all clients.",
         Apply::Level(|l, d, r| l.zstd.precoded = precoded(&d.args[0], r))),
     once("zstd_comp_level", HTTP_SERVER_LOCATION, (1, 1), "level", "1",
         "The compression level, 1 to 22.",
@@ -44,5 +44,5 @@ pub const ROWS: &[Row] = &[
         })),
     idle("zstd_buffers", HTTP_SERVER_LOCATION, (2, 2), "number size",
         "Buffers for compressed output.",
-        "compressed output is kept whole where it is cached and streamed in bounded pieces where not"),
+        "compressed output is stored whole in the cache, and otherwise streamed in blocks of limited size"),
 ];

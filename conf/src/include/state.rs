@@ -32,7 +32,8 @@ impl Splicer<'_> {
                 block.push(directive);
                 continue;
             }
-            let message = format!("\"{}\" in a state file, which holds servers alone", directive.name.text);
+            let message =
+                format!("\"{}\" in a state file, which may contain only servers", directive.name.text);
             self.error(directive.span, message, Some("remove the line".to_owned()));
         }
     }

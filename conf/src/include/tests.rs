@@ -130,7 +130,7 @@ fn a_missing_file_is_an_error_at_the_name_and_the_rest_is_read() {
         findings,
         [
             "nginx.conf:3:11 open() \"mine.types\" failed (2: No such file or directory) | did you mean \"mime.types\"?".to_string(),
-            format!("nginx.conf:4:11 open() \"nowhere/x\" failed (2: No such file or directory) | relative names are looked up in \"{directory}\""),
+            format!("nginx.conf:4:11 open() \"nowhere/x\" failed (2: No such file or directory) | relative names are resolved in \"{directory}\""),
             "nginx.conf:6:1 invalid number of arguments in \"include\" directive | write one file name or pattern: include FILE;".to_string(),
             "nginx.conf:7:9 open() \".\" failed (21: Is a directory) | -".to_string(),
         ]
@@ -150,7 +150,7 @@ fn a_circle_is_an_error_where_it_closes() {
     let (tree, findings, _) = files.read();
     assert_eq!(tree, "a b");
     assert_eq!(findings.len(), 2);
-    assert!(findings[0].starts_with("b:2:9 \"nginx.conf\" is included in a circle"), "{findings:?}");
+    assert!(findings[0].starts_with("b:2:9 \"nginx.conf\" is included recursively"), "{findings:?}");
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn a_state_file_brings_servers_alone_into_its_group_and_may_be_missing() {
             (expected, findings.to_vec())
         );
     };
-    let other = "kept:1:11 \"keepalive\" in a state file, which holds servers alone | remove the line";
+    let other = "kept:1:11 \"keepalive\" in a state file, which may contain only servers | remove the line";
     check("upstream u { state KEPT; }", "upstream {state server server}", &[other]);
     check("upstream u { state /none/kept; }", "upstream {state}", &[]);
     check("map a b { state KEPT; }", "map {state}", &[]);

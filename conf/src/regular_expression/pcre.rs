@@ -340,7 +340,7 @@ impl<'a> Rewriter<'a> {
         let Some(end) = inside else { return Err("missing closing parenthesis".into()) };
         let flags = &self.rest[1..1 + end];
         if let Some(unknown) = flags.chars().find(|flag| !"imsxUJ-".contains(*flag)) {
-            return Err(format!("\"(?{flags}\": \"{unknown}\" is no option that is supported"));
+            return Err(format!("\"(?{flags}\": \"{unknown}\" is not a supported option"));
         }
         self.same_names |= flags.split('-').next().unwrap_or_default().contains('J');
         let mut others: String = flags.chars().filter(|flag| *flag != 'J').collect();

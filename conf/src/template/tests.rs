@@ -85,15 +85,15 @@ fn a_wrong_variable_is_shown_at_its_own_place_with_what_was_meant() {
         ("$0", "$0: unknown \"0\" variable | -"),
         (
             "a$",
-            "$: invalid variable name: no name follows the dollar | a variable is written $name or ${name}",
+            "$: invalid variable name: no name follows the dollar sign | a variable is written $name or ${name}",
         ),
         (
             "$-x",
-            "$: invalid variable name: no name follows the dollar | a variable is written $name or ${name}",
+            "$: invalid variable name: no name follows the dollar sign | a variable is written $name or ${name}",
         ),
         (
             "${}",
-            "${}: invalid variable name: nothing stands between the braces | a variable is written $name or ${name}",
+            "${}: invalid variable name: there is nothing between the braces | a variable is written $name or ${name}",
         ),
         (
             "${uri",

@@ -36,13 +36,13 @@ fn a_bad_size_says_what_to_write() {
         ("-1", "a number of bytes"),
         ("1.5m", "a number and k or m"),
         ("99999999999999999999", "a number"),
-        ("9223372036854775807k", "the most is"),
+        ("9223372036854775807k", "the maximum is"),
     ] {
         let error = size(text).expect_err(text);
         assert_eq!(error.message, format!("invalid size \"{text}\""));
         assert!(
             error.help.as_deref().unwrap_or("").contains(help)
-                || error.help.as_deref().unwrap_or("").contains("the most"),
+                || error.help.as_deref().unwrap_or("").contains("the maximum"),
             "{text}: {error:?}"
         );
     }
@@ -78,13 +78,13 @@ fn a_bad_time_says_what_to_write() {
         ("10 minutes", "write \"10m\""),
         ("5H", "write \"5h\""),
         ("1.5s", "without fractions"),
-        ("30m1h", "greatest unit first"),
-        ("1h1h", "greatest unit first"),
+        ("30m1h", "largest unit first"),
+        ("1h1h", "largest unit first"),
         ("1 2", "only the last number"),
         ("s", "the number is missing"),
         ("-1s", "a time is a number"),
         ("1x", "a time is a number"),
-        ("9223372036854775807y", "longer than any time"),
+        ("9223372036854775807y", "longer than the longest supported time"),
     ] {
         let error = duration(text).expect_err(text);
         assert!(error.help.as_deref().unwrap_or("").contains(help), "{text}: {error:?}");
@@ -100,8 +100,8 @@ fn flags_and_numbers_are_taken_as_nginx_takes_them() {
     assert_eq!(number("1024"), Ok(1024));
     assert!(number("").is_err());
     assert!(number("+1").is_err());
-    assert!(number("18446744073709551616").expect_err("too great").message.contains("too great"));
-    assert_eq!(number("10k").expect_err("10k").help.as_deref(), Some("write digits alone: \"10\""));
+    assert!(number("18446744073709551616").expect_err("too large").message.contains("too large"));
+    assert_eq!(number("10k").expect_err("10k").help.as_deref(), Some("write only digits: \"10\""));
 }
 
 proptest! {

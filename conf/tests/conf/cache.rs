@@ -195,7 +195,7 @@ fn values_of_the_cache_are_checked_where_they_stand() {
     one_error(&in_cached("proxy_cache_refresh_ahead soon;"), "soon");
     one_error(
         &in_cached("proxy_cache_key $uri$upstream_cache_key;"),
-        "cannot be a part of \"proxy_cache_key\"",
+        "cannot be part of \"proxy_cache_key\"",
     );
     one_error(&in_cached("proxy_cache_tags a;"), "did you mean \"proxy_cache_tag\"?");
     one_error(&in_cached("proxy_cache_refreshahead 1s;"), "did you mean \"proxy_cache_refresh_ahead\"?");
@@ -213,7 +213,7 @@ fn rights_are_addresses_or_a_token_and_nothing_else() {
     one_error(&in_cached("proxy_cache_purge_token \"\";"), "openssl rand");
     one_error(&in_cached("proxy_cache_purge_token \"a b\";"), "a token consists of letters");
     one_error(&in_cached("proxy_cache_purge_token $arg_a;"), "variables in a token");
-    one_warning(&in_cached("proxy_cache_purge_token secret;"), "a token of 6 characters can be guessed");
+    one_warning(&in_cached("proxy_cache_purge_token secret;"), "a token of 6 characters is easy to guess");
     one_warning(&in_cached("proxy_cache_purge_allow 10.1.2.3/8;"), "low address bits of \"10.1.2.3/8\"");
     one_warning(&in_cached("proxy_cache_purge_allow all;"), "every client may purge");
     one_warning(&in_cached("proxy_cache_purge_allow 127.0.0.1 ::/0;"), "every client may purge");
@@ -246,7 +246,7 @@ fn the_free_modules_forms_of_purging_are_understood() {
     assert!(!cache("proxy_cache_purge off;").purge_methods);
     one_warning(&in_cached("proxy_cache_purge on;"), "Millstream none");
     one_warning(&in_cached("proxy_cache_purge on from all;"), "every client may purge");
-    one_error(&in_cached("proxy_cache_purge DELETE from 127.0.0.1;"), "the method that purges is PURGE");
+    one_error(&in_cached("proxy_cache_purge DELETE from 127.0.0.1;"), "the purge method is PURGE");
     one_error(
         &in_cached("proxy_cache_purge PURGE purge_all from 127.0.0.1;"),
         "invalid parameter \"purge_all\"",
@@ -265,7 +265,7 @@ fn a_zone_and_a_key_purge_in_a_location_of_their_own() {
     };
     assert_eq!((place.zone.0, &*place.key.source, place.soft), (0, "$scheme$1*", true));
     assert_eq!(place.right.allow.as_deref(), Some(&[Network::Unix].map(Allowed::Of)[..]));
-    let own = "needs a location of its own";
+    let own = "needs a separate location";
     one_error(&in_cached("proxy_cache_purge z $uri;"), own);
     one_error(&in_cached("").replace("location /", "proxy_cache_purge z $uri; location /"), own);
     one_error(&in_cached("").replace("server {", "proxy_cache_purge z $uri; server {"), own);
@@ -497,7 +497,7 @@ fn a_check_says_which_fields_and_credentials_the_cache_sees_to() {
 fn what_is_often_written_wrongly_is_told_as_it_has_to_be_written() {
     for (directive, help) in [
         ("proxy_cache_valid 2xx 5m;", "write each status, as in proxy_cache_valid 200 204 5m; or any"),
-        ("proxy_cache_valid 5m 200;", "the time comes last: proxy_cache_valid 200 5m;"),
+        ("proxy_cache_valid 5m 200;", "write the time last: proxy_cache_valid 200 5m;"),
         ("proxy_cache_valid 1h any;", "time"),
         ("proxy_cache_use_stale error http_501;", "write one of: off, error, timeout"),
         ("expires 1 hour;", "expires 1h;"),
@@ -511,7 +511,7 @@ fn what_is_often_written_wrongly_is_told_as_it_has_to_be_written() {
     one_error(&format!("control_socket on; {whole}"), "write a path such as /run/millstream.sock, or off");
     for bound in ["max_size=1g", "min_free=1g"] {
         let memory = whole.replace("/c keys_zone=z:1m", &format!("memory keys_zone=z:1m {bound}"));
-        one_warning(&memory, "this zone has no files");
+        one_warning(&memory, "this limits files, but the zone has none");
     }
 }
 

@@ -65,7 +65,7 @@ fn directives_are_checked_for_name_place_number_and_block() {
     one_error(&in_location("proxy_pas http://api;"), "did you mean \"proxy_pass\"?");
     one_error(&in_location("image_filter test;"), "nginx knows \"image_filter\", Millstream does not (yet)");
     one_error(&in_http("keyval $a $b zone=c;"), "NGINX Plus knows \"keyval\"");
-    one_error(&in_http("proxy_pass http://127.0.0.1:8000;"), "it may stand in: location");
+    one_error(&in_http("proxy_pass http://127.0.0.1:8000;"), "it is allowed in: location");
     one_error(
         &in_location("gzip;"),
         "invalid number of arguments in \"gzip\" directive | write gzip on | off;",
@@ -75,10 +75,10 @@ fn directives_are_checked_for_name_place_number_and_block() {
     one_error(&in_server("location /;"), "has no opening");
     one_error(
         &in_location("root /a; root /b;"),
-        "\"root\" directive is duplicate | it stands at test.conf:1:",
+        "\"root\" directive is duplicate | it is already at test.conf:1:",
     );
     one_error("http { access_log off; }", "no \"events\" section");
-    one_error(&in_http("worker_connections 10;"), "it may stand in: events");
+    one_error(&in_http("worker_connections 10;"), "it is allowed in: events");
 }
 
 #[test]
@@ -146,10 +146,10 @@ fn values_are_checked_where_they_stand() {
     one_error(&in_location("proxy_buffers 1 4k;"), "must be between 2");
     one_error(&in_location("proxy_next_upstream eror;"), "did you mean \"error\"?");
     one_error(&in_location("lingering_close sometimes;"), "write one of: off, on, always");
-    one_warning(&in_location("add_header X: y;"), "becomes a part of the value");
+    one_warning(&in_location("add_header X: y;"), "becomes part of the value");
     one_error(&in_location("add_header \"X Y\" y;"), "is not a field name");
     no_error(&in_location("proxy_set_header X-By: \"\";"));
-    one_warning(&in_location("proxy_set_header X-By: $server_addr;"), "becomes a part of the value");
+    one_warning(&in_location("proxy_set_header X-By: $server_addr;"), "becomes part of the value");
     one_error(&in_location("proxy_set_header \"X By\" a;"), "is not a field name");
     one_error(&in_location("proxy_set_header Host $htp_host;"), "htp_host");
     one_error(&in_location("proxy_cache_valid 99 1m;"), "must be between 100 and 599");
@@ -186,7 +186,7 @@ fn listening_and_names_follow_nginx() {
     one_error(&in_server("listen example.org:80x;"), "is not an address");
     for address in ["0", "127.0.0.1:0", "[::1]:0", "*:0", "localhost:00"] {
         let says =
-            format!("invalid port in \"{address}\": port 0 is any free one, and no client could know which");
+            format!("invalid port in \"{address}\": port 0 means any free port, which clients cannot know");
         one_error(&in_server(&format!("listen {address};")), &says);
     }
     one_error(&in_server("listen 81 defalt_server;"), "did you mean \"default_server\"?");
@@ -226,7 +226,7 @@ fn locations_nest_as_in_nginx() {
     no_error(&in_server("location /a { } location = /a { } location ~ a { } location ~ a { }"));
     one_error(&in_server("location /a { location /b { } }"), "is outside location \"/a\"");
     one_error(&in_server("location = /a { location /a/b { } }"), "cannot be inside the exact location");
-    one_error(&in_server("location /a { location @b { } }"), "can be on the server level only");
+    one_error(&in_server("location /a { location @b { } }"), "can only be on the server level");
     one_error(&in_server("location ! /a { }"), "invalid location modifier");
     no_error(&in_server(
         "location /a { location /a/b { } location = /a/c { } location ~ x { location ~ y { } } }",
@@ -273,19 +273,19 @@ fn an_outlier_ejection_is_checked() {
         ("consecutive_error=3", "did you mean \"consecutive_errors\"?"),
         ("interval=0", "the time is zero"),
         ("time=0", "the time is zero"),
-        ("max=0%", "write a part of the group between 1% and 100%"),
+        ("max=0%", "write a percentage of the group between 1% and 100%"),
         ("max=101%", "invalid share \"101%\""),
         ("max=50", "invalid share \"50\""),
         ("status=6xx", "invalid status \"6xx\""),
         ("status=500,", "invalid status \"\""),
         ("status=504-500", "invalid status \"504-500\""),
-        ("consecutive_errors=0 requests=0", "takes no server out"),
+        ("consecutive_errors=0 requests=0", "ejects no server"),
         ("sometimes", "invalid parameter \"sometimes\""),
     ] {
         one_error(&group(words), part);
     }
     one_error(&group("; outlier_ejection"), "is duplicate");
-    one_error(&in_server("outlier_ejection;"), "it may stand in: upstream");
+    one_error(&in_server("outlier_ejection;"), "it is allowed in: upstream");
 }
 
 #[test]
@@ -318,11 +318,11 @@ fn health_checks_and_what_they_match_are_checked() {
         ("uri=well", "write a path that begins with a slash"),
         ("\"uri=/a b\"", "invalid URI"),
         ("match=well", "match \"well\" not found"),
-        ("persistent", "goes with \"mandatory\" only"),
+        ("persistent", "requires \"mandatory\""),
         ("type=http", "invalid type \"http\""),
-        ("type=grpc uri=/well", "\"uri\" does not go with \"type=grpc\""),
-        ("grpc_status=12", "\"grpc_status\" goes with \"type=grpc\" only"),
-        ("grpc_service=x", "\"grpc_service\" goes with \"type=grpc\" only"),
+        ("type=grpc uri=/well", "\"uri\" cannot be combined with \"type=grpc\""),
+        ("grpc_status=12", "\"grpc_status\" requires \"type=grpc\""),
+        ("grpc_service=x", "\"grpc_service\" requires \"type=grpc\""),
         ("type=grpc grpc_status=17", "must be between 0 and 16"),
         ("type=grpc grpc_status=UNIMPLEMENTED", "UNIMPLEMENTED"),
         ("type=grpc grpc_servce=x", "did you mean \"grpc_service\"?"),
@@ -335,7 +335,7 @@ fn health_checks_and_what_they_match_are_checked() {
         "cannot be used where the upstream has variables",
     );
     one_error(&in_location("proxy_pass http://api; health_check; health_check;"), "is duplicate");
-    one_error(&in_server("health_check;"), "it may stand in: location");
+    one_error(&in_server("health_check;"), "it is allowed in: location");
     for (tests, part) in [
         ("", "tests nothing"),
         ("statsu 200;", "did you mean \"status\"?"),
@@ -348,7 +348,7 @@ fn health_checks_and_what_they_match_are_checked() {
         ("body well;", "write body ~ expression;"),
         ("body = well;", "invalid value \"=\""),
         ("require;", "write require $variable;"),
-        ("require x;", "with its dollar"),
+        ("require x;", "with a dollar sign"),
         ("status { }", "cannot have a block here"),
     ] {
         one_error(&in_http(&format!("match well {{ {tests} }}")), part);
@@ -359,7 +359,7 @@ fn health_checks_and_what_they_match_are_checked() {
 #[test]
 fn upstreams_and_zones_are_checked() {
     one_error(&in_http("upstream a { }"), "no servers are inside upstream");
-    one_error(&in_http("upstream a { server 127.0.0.1:1 backup; }"), "but backups");
+    one_error(&in_http("upstream a { server 127.0.0.1:1 backup; }"), "has only backup servers");
     one_error(&in_http("upstream a { server 127.0.0.1:1 wieght=2; }"), "did you mean \"weight\"?");
     for (server, message) in [
         ("api.example service=http", "service upstream \"api.example\" requires \"resolve\" parameter"),
@@ -378,7 +378,7 @@ fn upstreams_and_zones_are_checked() {
         "no resolver defined to resolve names at run time in upstream \"a\"",
     );
     no_error(&in_http("resolver 127.0.0.1; upstream a { server api.example service=http resolve; }"));
-    one_error(&in_http("upstream a { server http://127.0.0.1:1; }"), "the scheme stands in proxy_pass");
+    one_error(&in_http("upstream a { server http://127.0.0.1:1; }"), "the scheme is set in proxy_pass");
     one_error(
         &in_http("upstream a { server 127.0.0.1:1; } upstream a { server 127.0.0.1:2; }"),
         "duplicate upstream \"a\"",
@@ -476,7 +476,7 @@ fn a_log_format_is_known_behind_its_definition_alone_as_in_nginx() {
 fn tls_drops_what_is_unsafe_and_refuses_when_nothing_is_left() {
     one_warning(&in_http("ssl_protocols TLSv1 TLSv1.2;"), "TLSv1 is not offered");
     one_warning(&in_http("ssl_protocols TLSv1 TLSv1.1 TLSv1.2;"), "TLSv1, TLSv1.1 are not offered");
-    one_error(&in_http("ssl_protocols SSLv3 TLSv1.1;"), "leaves no version");
+    one_error(&in_http("ssl_protocols SSLv3 TLSv1.1;"), "leaves no secure version");
     one_error(&in_http("ssl_protocols TLSv1.2 TLSv1.4;"), "did you mean");
     one_warning(&in_http("ssl_ciphers HIGH:!aNULL:!MD5;"), "CBC");
     one_error(&in_http("ssl_ciphers NONSENSE;").replace("NONSENSE", "!ALL"), "leaves no cipher suite");
@@ -555,7 +555,7 @@ fn methods_and_resolvers_refuse_what_nginx_refuses() {
             "upstream a { server 127.0.0.1 route=abcdefghijklmnopqrstuvwxyz0123456; }",
             "route is longer than 32",
         ),
-        ("upstream a { queue 9; least_conn; server 127.0.0.1; }", "\"least_conn\" stands after \"queue\""),
+        ("upstream a { queue 9; least_conn; server 127.0.0.1; }", "\"least_conn\" comes after \"queue\""),
         ("upstream a { queue 9 time=1s; server 127.0.0.1; }", "invalid value \"time=1s\""),
         ("upstream a { server 127.0.0.1; sticky kookie a; }", "invalid value \"kookie\""),
         ("upstream a { server 127.0.0.1; sticky cookie a path=; }", "no value for \"path\""),
@@ -588,7 +588,7 @@ fn methods_and_resolvers_refuse_what_nginx_refuses() {
         ),
         (
             "upstream a { server 127.0.0.1; sticky learn create=$arg_a lookup=$arg_a zone=a:1m sync; }",
-            "there is no \"sync\"",
+            "\"sync\" is not supported",
         ),
         (
             "upstream a { hash $uri consistent; server 127.0.0.1 weight=100001; }",
@@ -749,7 +749,7 @@ fn what_is_wrong_with_an_issuer_or_a_certificate_of_it_is_one_error_with_a_help(
         ),
         (
             "server_name a.example; acme_certificate ca; return 200 $acme_certificate_key;",
-            "alone, each by itself",
+            "only as the whole value",
         ),
     ] {
         one_error(&issued(URI, server), part);
@@ -761,7 +761,7 @@ fn what_is_wrong_with_an_issuer_or_a_certificate_of_it_is_one_error_with_a_help(
     one_error(&in_http(&shared), "has the same state_path");
     one_error(&in_http("acme_shared_zone zone=small:8k;"), "zone \"small\" is too small");
     one_error(&in_http("acme_shared_zone name=a:1m;"), "must have \"zone\" parameter");
-    one_error(&in_location("acme_certificate ca;"), "it may stand in: server");
+    one_error(&in_location("acme_certificate ca;"), "it is allowed in: server");
     one_warning(&issued(URI, ""), "no \"acme_certificate\" is defined");
     one_warning(
         &issued(URI, "server_name a.example ~^b; acme_certificate ca;"),
@@ -769,9 +769,9 @@ fn what_is_wrong_with_an_issuer_or_a_certificate_of_it_is_one_error_with_a_help(
     );
     let unused =
         format!("acme_issuer ca {{ {URI} }} server {{ listen 8080; acme_certificate ca a.example; }}");
-    one_warning(&in_http(&unused), "this certificate is issued and not used");
+    one_warning(&in_http(&unused), "this certificate is issued, but not used");
     let deaf = issued(URI, SERVER).replace("listen 8080;", "");
-    one_warning(&deaf, "nothing listens without TLS, which the challenge http-01 of this issuer needs");
+    one_warning(&deaf, "no server listens without TLS, which the challenge http-01 of this issuer requires");
     no_error(&deaf.replace(URI, &format!("{URI} challenge tls-alpn;")));
 }
 

@@ -8,7 +8,7 @@ use crate::fixture::{in_http, no_error, text};
 const USERS: &str = "are stored and sent to every client";
 const COOKIES: &str = "sent to clients with other cookies";
 const BYPASS: &str = "\"proxy_cache_bypass\" alone does not keep users apart";
-const HOSTS: &str = "sent to clients of another";
+const HOSTS: &str = "sent to clients with another";
 
 fn in_cached(directives: &str) -> String {
     in_http(&format!(
@@ -230,7 +230,8 @@ fn members_whose_stored_pages_the_others_are_led_to_are_warned_about() {
         ),
     ] {
         let (_, shown) = warnings(&with_members(members, others));
-        let told: Vec<_> = shown.iter().filter(|shown| shown.contains("is led to the location at")).collect();
+        let told: Vec<_> =
+            shown.iter().filter(|shown| shown.contains("is redirected to the location at")).collect();
         assert_eq!(told.len(), usize::from(is_shared), "{members} {others}\n{shown:#?}");
         for told in told {
             assert!(told.contains("test.conf:2:") && told.contains("test.conf:3:1"), "both places: {told}");

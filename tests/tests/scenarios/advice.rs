@@ -460,7 +460,7 @@ const CHECKED: &[Checked] = &[
     },
     Checked {
         rule: "certificates",
-        advice: "write proxy_cache_credentials public; or put $ssl_client_fingerprint into proxy_cache_key",
+        advice: "write proxy_cache_credentials public; or add $ssl_client_fingerprint to proxy_cache_key",
         lines: [
             "proxy_cache_valid 200 1m; proxy_cache_key $uri$http_cookie$http_authorization; proxy_set_header X-Client $ssl_client_s_dn;",
             "proxy_cache_valid 200 1m; proxy_cache_key $uri$http_cookie$http_authorization$ssl_client_fingerprint; proxy_set_header X-Client \

@@ -175,7 +175,7 @@ fn a_configuration_as_debian_lays_it_out_comes_over_and_runs() {
         "the log /var/log/nginx/site/access.log is logs/site-access.log here",
         "responses without caching headers are stored and sent to every client",
         "\"gzip_no_buffer\"",
-        "it is left out: only speed and resources change",
+        "it is ignored: this changes only performance and resources",
         "sites-enabled/site -> ../sites-available/site",
     ] {
         assert!(said.contains(told), "{told} is not in\n{said}");

@@ -105,7 +105,7 @@ pub fn settle(http: &Level, reading: &mut Reading<'_>) {
     if let Some((span, first)) = shared {
         reading
             .error(span, format!("acme_issuer \"{first}\" has the same state_path"))
-            .help("give each issuer a directory of its own");
+            .help("give each issuer a separate directory");
     }
 }
 
@@ -118,7 +118,7 @@ pub(super) fn uri(issuer: &mut IssuerDraft, directive: &Directive, reading: &mut
     if issuer.uri.is_none() {
         reading
             .error(word.span, format!("invalid uri \"{}\"", word.text))
-            .help("write a URL such as https://acme-v02.api.letsencrypt.org/directory; ACME is spoken over TLS alone");
+            .help("write a URL such as https://acme-v02.api.letsencrypt.org/directory; ACME requires TLS");
     }
 }
 
@@ -175,7 +175,7 @@ pub(super) fn contact(issuer: &mut IssuerDraft, directive: &Directive, reading: 
     if word.text.is_empty() || !word.text.bytes().all(|byte| byte.is_ascii_graphic()) {
         reading
             .error(word.span, format!("invalid contact \"{}\"", word.text))
-            .help("write an address of mail, or a URL");
+            .help("write an email address or a URL");
         return;
     }
     issuer.contacts.push(match has_scheme(&word.text) {
@@ -207,7 +207,7 @@ pub(super) fn external_account_key(
     if id.text.is_empty() || !is_base64url(key) {
         reading
             .error(directive.span, "\"external_account_key\" directive invalid base64url encoded value")
-            .help("write the id and the key as the authority gives them");
+            .help("write the id and the key that the authority issued");
         return;
     }
     issuer.external_account = Some(ExternalAccount { id: id.text.clone(), key: key.into() });
@@ -232,7 +232,7 @@ fn key_text(word: &Word, reading: &mut Reading<'_>) -> Option<String> {
             reading
                 .error(word.span, format!("cannot load external account key \"{}\": {why}", path.display()))
                 .help(
-                    "write the name of a file with the key as the authority gives it, or data: and the key",
+                    "write the name of a file with the key that the authority issued, or data: and the key",
                 );
         })
         .ok()

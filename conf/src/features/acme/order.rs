@@ -70,7 +70,7 @@ pub fn certificate(draft: &ServerDraft, reading: &mut Reading<'_>) -> Option<Acm
     if identifiers.len() > MOST_IDENTIFIERS {
         reading
             .error(order.span, format!("\"acme_certificate\" has {} identifiers", identifiers.len()))
-            .help(format!("write at most {MOST_IDENTIFIERS}, and give the others a server of their own"));
+            .help(format!("write at most {MOST_IDENTIFIERS}, and put the others into another server"));
         return None;
     }
     let wanted = AcmeCertificate { issuer: AcmeIssuerId(issuer as u32), identifiers, key: order.key };
@@ -86,7 +86,7 @@ pub fn check(draft: &ServerDraft, tls: Option<&Tls>, reading: &mut Reading<'_>) 
     let pairs = || tls.into_iter().flat_map(|tls| tls.certificates.iter().map(|pair| (pair, tls.span)));
     for ((certificate, key), span) in pairs() {
         if (*certificate == PemSource::Issued) != (*key == PemSource::Issued) {
-            reading.error(span, "a certificate that is issued goes with the key that it is issued for").help(
+            reading.error(span, "an issued certificate requires the key that it was issued for").help(
                 "write ssl_certificate $acme_certificate; and ssl_certificate_key $acme_certificate_key;",
             );
         }
@@ -94,7 +94,7 @@ pub fn check(draft: &ServerDraft, tls: Option<&Tls>, reading: &mut Reading<'_>) 
     let uses = pairs().any(|((certificate, _), _)| *certificate == PemSource::Issued);
     match &draft.acme {
         Some(order) if !uses => {
-            reading.diagnostics.warning(order.span, "this certificate is issued and not used").help(
+            reading.diagnostics.warning(order.span, "this certificate is issued, but not used").help(
                 "write ssl_certificate $acme_certificate; and ssl_certificate_key $acme_certificate_key;",
             );
         }
@@ -133,7 +133,7 @@ fn names_of(draft: &ServerDraft, reading: &mut Reading<'_>) -> Option<Vec<AcmeId
                 reading
                     .diagnostics
                     .warning(*place, "\"acme_certificate\": unsupported regular expression in server_name")
-                    .help("its names are not in the certificate; name those that are to be");
+                    .help("its names are not in the certificate; list the names to include");
             }
         }
     }
@@ -154,7 +154,7 @@ fn is_dotted(tail: &str, draft: &ServerDraft) -> bool {
 fn refuse(name: &str, span: Span, reading: &mut Reading<'_>) -> bool {
     reading
         .error(span, format!("\"acme_certificate\": invalid server name \"{name}\""))
-        .help("name what is to be in the certificate after the issuer; names with an asterisk have none");
+        .help("list the names of the certificate after the issuer; wildcards are not supported");
     false
 }
 

@@ -67,7 +67,7 @@ pub(super) fn log_format(directive: &Directive, reading: &mut Reading<'_>) {
     }
     let duplicate = format!("duplicate \"log_format\" name \"{}\"", name.text);
     if name.text == COMBINED.0 {
-        reading.error(name.span, duplicate).help("give it another name; `combined` is there from the start");
+        reading.error(name.span, duplicate).help("give it another name; `combined` is predefined");
         return;
     }
     if !reading.declare(Kind::LogFormat, &name.text, name.span, duplicate) {
@@ -86,7 +86,7 @@ pub(super) fn format(directive: &Directive, reading: &mut Reading<'_>) -> Option
     if reading.declared.log_format_places.get(&*word.text).is_some_and(|place| *place > reading.place) {
         reading
             .error(word.span, format!("unknown log format \"{}\"", word.text))
-            .help(format!("its log_format is defined later: move log_format {} before this line", word.text));
+            .help(format!("its log_format comes later: move log_format {} before this line", word.text));
         return None;
     }
     if let Some(format) = reading.declared.log_formats.iter().find(|format| format.name == word.text) {

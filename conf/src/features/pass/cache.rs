@@ -105,81 +105,86 @@ macro_rules! rows {
     ($prefix:literal, $family:expr) => {
         [
             once(concat!($prefix, "_cache"), HTTP_SERVER_LOCATION, (1, 1), "zone | off", "off",
-                "The zone that stores responses. With variables, each request selects a zone by name: if the value is empty or \
-                `off`, the request has no cache; if there is no such zone, it gets 500. Responses to requests with Authorization are shared only if RFC 9111 §3.5 allows it or \
-                the key contains the credential.",
+                "Sets the zone that stores responses. If the parameter contains variables, each request selects a zone by name. If the value is empty \
+                or `off`, the request is not cached; if there is no such zone, it gets 500. Responses to requests with Authorization are shared only \
+                if RFC 9111 §3.5 allows it or the key contains the credential.",
                 Apply::Pass($family, cache::zone)),
             once(concat!($prefix, "_cache_key"), HTTP_SERVER_LOCATION, (1, 1), "string",
                 "$scheme$proxy_host$request_uri",
-                "The key of a stored response. For FastCGI, uwsgi and SCGI the default is `$scheme$host$request_uri$uri`.",
+                "Sets the key of cached responses. For FastCGI, uwsgi and SCGI, the default is `$scheme$host$request_uri$uri`.",
                 Apply::Pass($family, cache::key)),
             often(concat!($prefix, "_cache_ignore_args"), HTTP_SERVER_LOCATION, (1, MANY), "off | name …", "off",
-                "Arguments of the query that are not part of the key, such as those of campaigns (`utm_* gclid fbclid`). In a name, `*` stands for any characters; \
-                case does not matter. The upstream still receives them. An argument that contains `;` remains part of the key, because some upstreams take `;` for a \
-                separator. What remains of the query keeps its order and encoding. This applies to `$args`, `$query_string`, \
-                `$is_args`, `$request_uri` and `$request` in the key, not to `$arg_name` or to variables that are made of these.",
+                "Excludes arguments of the query string from the key, such as those of campaigns (`utm_* gclid fbclid`). In a name, `*` stands for \
+                any characters; case is ignored. The upstream still receives the arguments. An argument that contains `;` remains in the key, \
+                because some upstreams use `;` as a separator. The other arguments keep their order and encoding. This applies to `$args`, \
+                `$query_string`, `$is_args`, `$request_uri` and `$request` in the key, but not to `$arg_name` or to variables that are set from \
+                these.",
                 Apply::Pass($family, cache::ignored_args::read)).needing(Need::Cache),
             often(concat!($prefix, "_cache_valid"), HTTP_SERVER_LOCATION, (1, MANY), "[code … | any] time", "",
-                "The lifetime of responses that have none of their own. Without codes, it applies to 200, 301 and 302.",
+                "Sets the lifetime of responses without one of their own. Without codes, it applies to 200, 301 and 302.",
                 Apply::Pass($family, cache::valid)),
             often(concat!($prefix, "_cache_methods"), HTTP_SERVER_LOCATION, (1, MANY), "GET | HEAD | POST | QUERY …",
                 "GET HEAD",
-                "The methods whose responses are stored; those to GET and HEAD always are. For QUERY (RFC 10008; unknown to nginx), the body is \
-                part of the key.",
+                "Sets the methods whose responses are cached. GET and HEAD are always included. For QUERY (RFC 10008; not in nginx), the body is part \
+                of the key.",
                 Apply::Pass($family, cache::methods)),
             once(concat!($prefix, "_cache_lock"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
-                "Whether only one of several requests for a missing response goes to the upstream. The others receive its response as it arrives. In nginx, this is off by default, and waiting requests poll every 500 ms.",
+                "Passes only one of several requests for a missing response to the upstream. The others receive its response as it arrives. In nginx, \
+                this is off by default, and waiting requests poll every 500 ms.",
                 Apply::Pass($family, |l, d, r| l.cache.lock = r.flag(&d.args[0]))),
             once(concat!($prefix, "_cache_lock_timeout"), HTTP_SERVER_LOCATION, (1, 1), "time", "5s",
-                "How long requests wait for another's response. Then they are sent to the upstream, and their responses are not stored. If this is not set and nothing is stored for the key, up to eight requests are sent after two seconds, and their responses are stored.",
+                "The maximum time that a request waits for the response to another one. After this time, it is passed to the upstream, and its \
+                response is not cached. If this is not set and nothing is stored for the key, up to eight requests are passed after two seconds, and \
+                their responses are cached.",
                 Apply::Pass($family, |l, d, r| l.cache.lock_timeout = r.duration(&d.args[0]))),
             once(concat!($prefix, "_cache_lock_age"), HTTP_SERVER_LOCATION, (1, 1), "time", "5s",
-                "The time after which one more request is sent to the upstream to fill the entry.",
+                "The time after which one more request is passed to the upstream to fill the entry.",
                 Apply::Pass($family, |l, d, r| l.cache.lock_age = r.duration(&d.args[0]))),
             once(concat!($prefix, "_cache_unread_timeout"), HTTP_SERVER_LOCATION, (1, 1), "time | off", "3s",
-                "How long a response is still read for the cache after all its clients have left. If it has not ended by then, it is abandoned and not stored, so that clients cannot keep the upstream busy by disconnecting. With `off`, it is read to its end, as in nginx.",
+                "The time for which a response is read for the cache after all its clients have disconnected. If it is not complete by then, it is \
+                not cached, so that clients cannot keep the upstream busy by disconnecting. With `off`, it is read to its end, as in nginx.",
                 Apply::Pass($family, |l, d, r| l.cache.unread_timeout = cache::time_or_off(d, r))),
             once(concat!($prefix, "_cache_fill_timeout"), HTTP_SERVER_LOCATION, (1, 1), "time | off", "off",
-                "How long the body of a response may take to arrive and still be stored. A response that takes longer, such as a stream, continues for its clients, but is not stored, and no further clients join it.",
+                "The maximum time for the body of a cached response to arrive. If a response takes longer, such as a stream, it continues for its \
+                clients, but is not cached, and no other request joins it.",
                 Apply::Pass($family, |l, d, r| l.cache.fill_timeout = cache::time_or_off(d, r))),
             often(concat!($prefix, "_cache_use_stale"), HTTP_SERVER_LOCATION, (1, MANY),
                 "error | timeout | invalid_header | updating | http_500 | http_502 | http_503 | http_504 | http_403 | http_404 | \
                 http_429 | off …", "off",
-                "When a stale response may be used.",
+                "Sets the cases in which a stale response may be used.",
                 Apply::Pass($family, |l, d, r| l.cache.use_stale = Some(failures::words(l.cache.use_stale, d, r)))),
             once(concat!($prefix, "_cache_background_update"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-                "Whether a stale response is refreshed in the background when it is used. No client waits for the refresh.",
+                "Refreshes a stale response in the background when it is used. No client waits for the refresh.",
                 Apply::Pass($family, |l, d, r| l.cache.background_update = r.flag(&d.args[0]))),
             once(concat!($prefix, "_cache_revalidate"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-                "Whether an entry is refreshed with If-Modified-Since and If-None-Match.",
+                "Revalidates expired responses with If-Modified-Since and If-None-Match.",
                 Apply::Pass($family, |l, d, r| l.cache.revalidate = r.flag(&d.args[0]))),
             often(concat!($prefix, "_cache_bypass"), HTTP_SERVER_LOCATION, (1, MANY), "string …", "",
-                "The request bypasses the cache if one of the strings is neither empty nor `0`.",
+                "Bypasses the cache if one of the strings is neither empty nor `0`.",
                 Apply::Pass($family, |l, d, r| l.cache.bypass.get_or_insert_default().extend(cache::strings(d, r)))),
             often(concat!($prefix, "_no_cache"), HTTP_SERVER_LOCATION, (1, MANY), "string …", "",
-                "The response is not stored if one of the strings is neither empty nor `0`.",
+                "Does not store the response if one of the strings is neither empty nor `0`.",
                 Apply::Pass($family, |l, d, r| l.cache.no_cache.get_or_insert_default().extend(cache::strings(d, r)))),
             once(concat!($prefix, "_cache_min_uses"), HTTP_SERVER_LOCATION, (1, 1), "number", "1",
-                "The number of requests after which a response is stored.",
+                "The number of requests after which a response is cached.",
                 Apply::Pass($family, |l, d, r| {
                     l.cache.min_uses = r.number(&d.args[0], 0, u64::from(u32::MAX)).map(|uses| uses as u32);
                 })),
             once(concat!($prefix, "_cache_convert_head"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
-                "Whether a HEAD is sent to the upstream as GET, so that its response can be stored. With `off`, the key should contain \
-                `$request_method`.",
+                "Sends HEAD to the upstream as GET, so that the response can be cached. If off, the key should contain `$request_method`.",
                 Apply::Pass($family, |l, d, r| l.cache.convert_head = r.flag(&d.args[0]))),
             once(concat!($prefix, "_cache_max_range_offset"), HTTP_SERVER_LOCATION, (1, 1), "number", "",
-                "A range that begins beyond this many bytes is sent to the upstream unchanged, and the response is stored as a part, the \
-                latest one for each URL. Without this directive, the whole response is always fetched. For seeking in large files, see `slice`.",
+                "Passes requests for a range that begins beyond this number of bytes to the upstream unchanged, and caches the part, only the latest \
+                one per URL. Without this directive, the whole response is always fetched. For seeking in large files, see `slice`.",
                 Apply::Pass($family, |l, d, r| l.cache.max_range_offset = r.offset(&d.args[0]))),
             once(concat!($prefix, "_cache_client_control"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-                "Whether the cache obeys Cache-Control and Pragma of a request (RFC 9111 §5.2.1). A client can then force a refresh, or request a \
-                stored response only. Off by default, because nginx never obeys them.",
+                "Obeys Cache-Control and Pragma in requests (RFC 9111 §5.2.1). A client can then force a refresh, or require a stored response. It is \
+                off by default, because nginx never obeys them.",
                 Apply::Pass($family, |l, d, r| l.cache.client_control = r.flag(&d.args[0]))).needing(Need::Cache),
             once(concat!($prefix, "_cache_heuristic"), HTTP_SERVER_LOCATION, (1, 2), "off | percent% [max=time]",
                 "off",
-                concat!("The lifetime of responses that have Last-Modified but no lifetime of their own (RFC 9111 §4.2.2): this percentage of the time \
-                since then, at most `max` (1d). `", $prefix, "_cache_valid` takes precedence."),
+                concat!("Sets the lifetime of responses with Last-Modified but without a lifetime of their own (RFC 9111 §4.2.2): this percentage of the \
+                time since their modification, at most `max` (1d). `", $prefix, "_cache_valid` takes precedence."),
                 Apply::Pass($family, cache::heuristic)).needing(Need::Cache),
             once(concat!($prefix, "_cache_refresh_ahead"), HTTP_SERVER_LOCATION, (1, 1), "off | time", "off",
                 "Refreshes a response in the background if it is requested when less than this time is left until it expires.",
@@ -189,11 +194,11 @@ macro_rules! rows {
                         if word.text == "off" { Some(Duration::ZERO) } else { r.duration(word) };
                 })).needing(Need::Cache),
             often(concat!($prefix, "_cache_tag"), HTTP_SERVER_LOCATION, (1, MANY), "string …", "",
-                "Tags for purging a response, separated by spaces or commas, in addition to those in its Surrogate-Key, Cache-Tag and \
-                xkey fields. A response with more than 1,024 tags is not stored.",
+                "Adds tags for purging a response, separated by spaces or commas, to those in its Surrogate-Key, Cache-Tag and xkey fields. A \
+                response with more than 1,024 tags is not cached.",
                 Apply::Pass($family, |l, d, r| l.cache.tags.get_or_insert_default().extend(cache::strings(d, r)))).needing(Need::Cache),
             once(concat!($prefix, "_cache_explain"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-                "Adds a `Cache-Status` field (RFC 9211) to responses, with what the cache did and why.",
+                "Adds a `Cache-Status` field (RFC 9211) to responses, with the cache's decision and its reason.",
                 Apply::Pass($family, |l, d, r| l.cache.explain = r.flag(&d.args[0]))).needing(Need::Cache),
         ]
     };
@@ -249,8 +254,8 @@ pub(super) fn key(level: &mut CommonLevel, directive: &Directive, reading: &mut 
     if reading.reads(&key).into_iter().any(is_later) {
         let name = &directive.name.text;
         reading
-            .error(word.span, format!("a variable $upstream_cache_… cannot be a part of \"{name}\""))
-            .help("it has a value only after the key was looked up; take it out");
+            .error(word.span, format!("a variable $upstream_cache_… cannot be part of \"{name}\""))
+            .help("it has a value only after the key was looked up; remove it");
         return;
     }
     level.cache.key = Some((key, directive.span));
@@ -286,7 +291,7 @@ fn no_status(word: &Word, directive: &Directive) -> Option<String> {
     is_time.then(|| {
         let others = directive.args.iter().filter(|other| other.span != word.span);
         let others: Vec<_> = others.map(|other| other.text.as_str()).collect();
-        format!("the time comes last: {name} {} {};", others.join(" "), word.text)
+        format!("write the time last: {name} {} {};", others.join(" "), word.text)
     })
 }
 

@@ -145,7 +145,7 @@ fn words<'d, T>(
     if list.as_ref().is_some_and(|list| list.is_empty() || rest.is_empty()) {
         reading
             .error(directive.span, format!("\"{name}\" directive is duplicate"))
-            .help(format!("{name} off stands alone in its block; keep it or the others"));
+            .help(format!("{name} off cannot be combined with others in its block; keep it or the others"));
         return None;
     }
     if !rest.is_empty() {

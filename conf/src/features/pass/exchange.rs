@@ -118,7 +118,7 @@ impl ExchangeLevel {
             let name = family.directive("max_temp_file_size");
             reading
                 .error(span, format!("\"{name}\" must be 0 or at least as large as one of the buffers"))
-                .help(format!("write 0 for no temporary files, or at least {least}"));
+                .help(format!("write 0 to disable temporary files, or at least {least}"));
         }
     }
 }
@@ -127,48 +127,49 @@ macro_rules! rows {
     ($prefix:literal, $family:expr) => {
         [
             often(concat!($prefix, "_hide_header"), HTTP_SERVER_LOCATION, (1, 1), "field", "",
-                "A field of the upstream's response that is not passed on to the client, in addition to Date, Server, X-Pad and X-Accel-….",
+                "Sets a field of upstream responses that is not passed to clients, in addition to Date, Server, X-Pad and X-Accel-….",
                 Apply::Pass($family, |l, d, r| l.exchange.hide_headers.get_or_insert_default().extend(exchange::field_name(d, r)))),
             often(concat!($prefix, "_pass_header"), HTTP_SERVER_LOCATION, (1, 1), "field", "",
-                "A field that would be hidden and is passed on nevertheless.",
+                "Passes a field that is hidden otherwise.",
                 Apply::Pass($family, |l, d, r| l.exchange.pass_headers.get_or_insert_default().extend(exchange::field_name(d, r)))),
             once(concat!($prefix, "_buffer_size"), HTTP_SERVER_LOCATION, (1, 1), "size", "4k",
                 "The maximum size of a response's head; a larger one results in 502.",
                 Apply::Pass($family, |l, d, r| l.exchange.buffer_size = r.memory_size(&d.args[0]))),
             once(concat!($prefix, "_connect_timeout"), HTTP_SERVER_LOCATION, (1, 1), "time", "60s",
-                "How long connecting to an upstream server may take.",
+                "The time within which a connection to an upstream server must be established.",
                 Apply::Pass($family, |l, d, r| l.exchange.connect_timeout = r.duration(&d.args[0]))),
             once(concat!($prefix, "_send_timeout"), HTTP_SERVER_LOCATION, (1, 1), "time", "60s",
-                "How long an upstream server may pause between two reads of a request.",
+                "The maximum time between two writes of a request to the upstream.",
                 Apply::Pass($family, |l, d, r| l.exchange.send_timeout = r.duration(&d.args[0]))),
             once(concat!($prefix, "_read_timeout"), HTTP_SERVER_LOCATION, (1, 1), "time", "60s",
-                "The maximum time between two reads of the upstream's response.",
+                "The maximum time between two reads of a response from the upstream.",
                 Apply::Pass($family, |l, d, r| l.exchange.read_timeout = r.duration(&d.args[0]))),
             often(concat!($prefix, "_next_upstream"), HTTP_SERVER_LOCATION, (1, MANY),
                 "error | timeout | invalid_header | http_500 | http_502 | http_503 | http_504 | http_403 | http_404 | http_429 | \
                 non_idempotent | off …", "error timeout",
-                "When the next server is asked. Requests whose method is not idempotent are sent once, unless `non_idempotent` is there.",
+                "Sets the cases in which a request is passed to the next server. A request with a non-idempotent method that has been sent is not \
+                passed on, unless `non_idempotent` is set.",
                 Apply::Pass($family, |l, d, r| l.exchange.next_upstream = Some(failures::words(l.exchange.next_upstream, d, r)))),
             once(concat!($prefix, "_next_upstream_tries"), HTTP_SERVER_LOCATION, (1, 1), "number", "0",
-                "How many servers are asked at most; 0 = all.",
+                "The maximum number of servers that a request is passed to; 0 means all.",
                 Apply::Pass($family, |l, d, r| {
                     l.exchange.next_upstream_tries =
                         r.number(&d.args[0], 0, u64::from(u32::MAX)).map(|tries| tries as u32);
                 })),
             once(concat!($prefix, "_next_upstream_timeout"), HTTP_SERVER_LOCATION, (1, 1), "time", "0",
-                "How long the next server is still asked; 0 = always.",
+                "The time within which a request can be passed to the next server; 0 disables the limit.",
                 Apply::Pass($family, |l, d, r| l.exchange.next_upstream_timeout = r.duration(&d.args[0]))),
             once(concat!($prefix, "_intercept_errors"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-                "Applies `error_page` to upstream responses with a status from 300 on.",
+                "Applies `error_page` to upstream responses with a status of 300 or higher.",
                 Apply::Pass($family, |l, d, r| l.exchange.intercept_errors = r.flag(&d.args[0]))),
             often(concat!($prefix, "_ignore_headers"), HTTP_SERVER_LOCATION, (1, MANY), "field …", "",
-                "Fields of the upstream's response that are not obeyed: X-Accel-Redirect, X-Accel-Expires, X-Accel-Limit-Rate, X-Accel-Buffering, \
-                X-Accel-Charset, Expires, Cache-Control, Set-Cookie, Vary.",
+                "Ignores fields of upstream responses: X-Accel-Redirect, X-Accel-Expires, X-Accel-Limit-Rate, X-Accel-Buffering, X-Accel-Charset, \
+                Expires, Cache-Control, Set-Cookie, Vary.",
                 Apply::Pass($family, exchange::ignore_headers)).deciding(),
             once(concat!($prefix, "_bind"), HTTP_SERVER_LOCATION, (1, 2), "address [transparent] | off", "off",
-                "The local address of connections to the upstream, with or without a port; it may contain variables, and if it is empty the system \
-                chooses. With `transparent`, it may be an address of another machine, such as `$remote_addr`: this needs `user root` and routes that \
-                lead the responses back here.",
+                "Sets the local address of connections to the upstream, with or without a port. It may contain variables; if it is empty, the \
+                operating system selects one. With `transparent`, it may be an address of another machine, such as `$remote_addr`. This requires \
+                `user root` and routes that return the responses to this machine.",
                 Apply::Pass($family, exchange::bind)),
             once(concat!($prefix, "_socket_keepalive"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
                 "Enables TCP keepalive (SO_KEEPALIVE) on connections to the upstream.",
@@ -182,13 +183,13 @@ macro_rules! held_rows {
     ($prefix:literal, $family:expr) => {
         [
             once(concat!($prefix, "_buffering"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
-                "Reads the response as fast as the upstream sends it, however slow the client is.",
+                "Reads responses as fast as the upstream sends them, even if the client is slower.",
                 Apply::Pass($family, |l, d, r| l.exchange.buffering = r.flag(&d.args[0]))),
             once(concat!($prefix, "_request_buffering"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
-                "Whether a request's body is read whole before the upstream is asked.",
+                "Reads the whole request body before the request is passed to the upstream.",
                 Apply::Pass($family, |l, d, r| l.exchange.request_buffering = r.flag(&d.args[0]))),
             once(concat!($prefix, "_buffers"), HTTP_SERVER_LOCATION, (2, 2), "number size", "8 4k",
-                "The maximum size of the response's part in memory, in addition to `proxy_buffer_size`.",
+                "The maximum size of a response's part in memory, in addition to its head.",
                 Apply::Pass($family, |l, d, r| l.exchange.buffers = r.pieces(&d.args, 2))),
             once(concat!($prefix, "_max_temp_file_size"), HTTP_SERVER_LOCATION, (1, 1), "size", "1024m",
                 "The maximum size of a response's temporary file, which is used if the client is slower than the upstream; 0 disables it.",
@@ -196,34 +197,34 @@ macro_rules! held_rows {
                     l.exchange.max_temp_file_size = r.offset(&d.args[0]).map(|value| Placed { value, span: d.args[0].span })
                 })),
             once(concat!($prefix, "_temp_path"), HTTP_SERVER_LOCATION, (1, 4), "path [level1 [level2 [level3]]]", "",
-                concat!("The directory for such files, which must be usable by `user`; only its last part is made where it is missing. The levels \
-                are accepted and not needed: the files have no names. Where none is written: `", $prefix, "_temp` below the prefix if \
-                that is there already, else $TMPDIR, `/var/tmp`, `/tmp`, `/dev/shm`, the first that can be used."),
+                concat!("Sets the directory for temporary files with responses. `user` must have access to it. If it is missing, it is created, but not \
+                its parents. The levels are accepted without effect, because the files have no names. By default, this is `", $prefix, "_temp` below the \
+                prefix if that exists, otherwise the first usable one of $TMPDIR, `/var/tmp`, `/tmp` and `/dev/shm`."),
                 Apply::Pass($family, |l, d, r| l.exchange.temp_path = r.temp_path(&d.args))),
             once(concat!($prefix, "_ignore_client_abort"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-                "Reads the upstream's response to its end even if the client has closed the connection.",
+                "Reads upstream responses to their end even if the client has closed the connection.",
                 Apply::Pass($family, |l, d, r| l.exchange.ignore_client_abort = r.flag(&d.args[0]))),
             idle(concat!($prefix, "_busy_buffers_size"), HTTP_SERVER_LOCATION, (1, 1), "size",
-                "The maximum size of buffers that are being sent to the client while the response is still read.",
+                "The maximum size of buffers that are being sent while the response is still being read.",
                 concat!("what has been read is sent on at once; ", $prefix, "_buffers is the bound")),
             idle(concat!($prefix, "_temp_file_write_size"), HTTP_SERVER_LOCATION, (1, 1), "size",
-                "How much is written to a temporary file at once.",
-                "temporary files are written by separate threads, so a large write blocks no one"),
+                "The maximum size of one write to a temporary file.",
+                "separate threads write temporary files, so workers never wait for them"),
             idle(concat!($prefix, "_send_lowat"), HTTP_SERVER_LOCATION, (1, 1), "size",
-                "The low-water mark of sockets to upstream servers.",
-                "the system this runs on has no such mark for sending"),
+                "The low-water mark of upstream sockets.",
+                "Linux does not support it for sending"),
             once(concat!($prefix, "_pass_request_headers"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
-                "Whether the client's fields go to the upstream; those that the location sets do in any case.",
+                "Passes the client's fields to the upstream. Fields that the location sets are always sent.",
                 Apply::Pass($family, |l, d, r| l.exchange.passes_fields = r.flag(&d.args[0]))),
             once(concat!($prefix, "_pass_client_address"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
-                "Whether request fields that contain the client's address (X-Forwarded-For, X-Real-IP, CF-Connecting-IP and similar) are sent to the upstream. \
-                Fields that the location sets are always sent.",
+                "Passes request fields with the client's address to the upstream: X-Forwarded-For, X-Real-IP, CF-Connecting-IP and similar. Fields \
+                that the location sets are always sent.",
                 Apply::Pass($family, |l, d, r| l.exchange.passes_address = r.flag(&d.args[0]))),
             once(concat!($prefix, "_pass_request_body"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
-                "Whether the client's body goes to the upstream; without it no length is announced.",
+                "Passes the client's body to the upstream. If off, Content-Length is omitted too.",
                 Apply::Pass($family, |l, d, r| l.exchange.passes_body = r.flag(&d.args[0]))),
             once(concat!($prefix, "_limit_rate"), HTTP_SERVER_LOCATION, (1, 1), "rate", "0",
-                "The rate at which a buffered response is read from the upstream, in bytes per second; 0 is no limit. The rate may contain \
+                "The rate at which a buffered response is read from the upstream, in bytes per second; 0 disables the limit. The value may contain \
                 variables.",
                 Apply::Pass($family, |l, d, r| l.exchange.limit_rate = exchange::rate(&d.args[0], r))),
             once(concat!($prefix, "_force_ranges"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",

@@ -94,8 +94,7 @@ pub(super) fn words<T: FailureWords>(
         } else if let Some(switch) = failures.switch(&text) {
             *switch = true;
         } else if OWN.contains(&text.as_str()) {
-            let message =
-                format!("\"{text}\" has no effect in \"{}\", in nginx neither", directive.name.text);
+            let message = format!("\"{text}\" has no effect in \"{}\", nor in nginx", directive.name.text);
             reading.diagnostics.idle(word.span, message);
         } else {
             let choices: Vec<&str> = std::iter::once("off").chain(T::WORDS.iter().copied()).collect();

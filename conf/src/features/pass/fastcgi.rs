@@ -71,25 +71,25 @@ impl Spoken for FastCgiLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("fastcgi_pass", LOCATION_IF, (1, 1), "address", "",
-        "Passes requests on to a FastCGI application: to the name of an upstream, `host:port` or `unix:/path`. With variables the \
-        whole value is the address.",
+        "Passes requests to a FastCGI application: an upstream group, `host:port` or `unix:/path`. If the parameter contains variables, its value is \
+        the whole address.",
         Apply::Level(|l, d, r| params::pass(Family::FastCgi, l, d, r))),
     often("fastcgi_param", HTTP_SERVER_LOCATION, (2, 3), "name value [if_not_empty]", "",
-        "Sets a parameter of the application; with `if_not_empty` only where its value is not empty. The request's fields are \
-        parameters by themselves (`HTTP_ACCEPT` …), unless one of that name is set. A level that writes one has none of the level \
-        above.",
+        "Sets a parameter for the application; with `if_not_empty`, only if the value is not empty. Request fields are passed as parameters \
+        (`HTTP_ACCEPT` …), unless a parameter with the same name is set; for SCGI, CONTENT_LENGTH is too. For uwsgi, all parameters of a request are \
+        limited to 64 KiB. These directives are inherited only if the current level has none.",
         Apply::Level(|l, d, r| of(l).params.get_or_insert_default().read(d, r))),
     once("fastcgi_index", HTTP_SERVER_LOCATION, (1, 1), "name", "",
-        "The file that `$fastcgi_script_name` names where the URI ends with a slash.",
+        "Sets the file name that is appended to `$fastcgi_script_name` if the URI ends with a slash.",
         Apply::Level(|l, d, _| of(l).index = Some(d.args[0].text.clone()))),
     once("fastcgi_split_path_info", HTTP_SERVER_LOCATION, (1, 1), "regex", "",
-        "An expression of two groups that parts the URI into `$fastcgi_script_name` and `$fastcgi_path_info`.",
+        "Sets a regular expression with two groups that splits the URI into `$fastcgi_script_name` and `$fastcgi_path_info`.",
         Apply::Level(|l, d, r| of(l).split_path_info = split_path_info(&d.args[0], r))),
     once("fastcgi_keep_conn", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-        "Asks the application to leave connections open, to be used again.",
+        "Asks the application to keep connections open, so that they can be reused.",
         Apply::Level(|l, d, r| of(l).keep_conn = r.flag(&d.args[0]))),
     often("fastcgi_catch_stderr", HTTP_SERVER_LOCATION, (1, 1), "text", "",
-        "A response is invalid if the application writes this text to its error stream before the head.",
+        "Treats a response as invalid if the application writes this string to its error stream before the head.",
         Apply::Level(|l, d, _| of(l).catch_stderr.get_or_insert_default().push(d.args[0].text.clone()))),
 ];
 

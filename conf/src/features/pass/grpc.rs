@@ -75,13 +75,12 @@ pub const TLS_ROWS: &[Row] = secure::rows!("grpc", secure_of, "$proxy_host");
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("grpc_pass", LOCATION_IF, (1, 1), "address", "",
-        "Passes calls of gRPC on, over HTTP/2: to the name of an upstream, `host:port` or `unix:/path`, after `grpc://`, which may be left \
-        out, or `grpcs://` for TLS. Calls share connections, and both sides may speak at the same time. With variables the whole value is the \
-        address.",
+        "Passes gRPC calls over HTTP/2 to an upstream group, `host:port` or `unix:/path`, after `grpc://`, which may be omitted, or `grpcs://` for \
+        TLS. Calls share connections, and both sides may send at the same time. If the parameter contains variables, its value is the whole address.",
         Apply::Level(target::read_grpc)),
     often("grpc_set_header", HTTP_SERVER_LOCATION, (2, 2), "field value", "Host $proxy_host",
-        "Sets a field of the request to the upstream; an empty value removes it. A level that writes one has none of the level \
-        above, but the default holds wherever the field is not set. `Host` becomes `:authority`.",
+        "Sets a field of requests to the upstream. An empty value removes it. These directives are inherited only if the current level has none. The \
+        defaults apply unless the same field is set. For gRPC, `Host` sets `:authority`.",
         Apply::Level(|l, d, r| http::set_header(of(l).set_headers.get_or_insert_default(), d, r))),
 ];
 

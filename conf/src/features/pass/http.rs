@@ -162,8 +162,7 @@ const VERSIONS: [(&str, HttpVersion); 3] =
 const HEADERS: [(&str, Option<ProxyHeader>); 3] =
     [("off", None), ("on", Some(ProxyHeader::V1)), ("v2", Some(ProxyHeader::V2))];
 
-const REUSED: &str =
-    "what goes upstream is written anew from what was read, in buffers that grow as they need to";
+const REUSED: &str = "requests to the upstream are written to buffers that grow as needed";
 
 #[rustfmt::skip]
 pub const TLS_ROWS: &[Row] = secure::rows!("proxy", secure_of, "$proxy_host");
@@ -171,57 +170,55 @@ pub const TLS_ROWS: &[Row] = secure::rows!("proxy", secure_of, "$proxy_host");
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("proxy_pass", LOCATION_IF.or(Contexts::only(Context::LimitExcept)), (1, 1), "URL", "",
-        "Passes requests on: to the name of an upstream, `host:port` or `unix:/path`, each after `http://` or `https://`. A URI part stands in \
-        for the part of the request's URI that the location's prefix matched; without one the URI goes on as it came. With \
-        variables the whole value is the URL.",
+        "Passes requests to an upstream group, `host:port` or `unix:/path`, each after `http://` or `https://`. A URI in the parameter replaces the \
+        part of the request URI that matches the location's prefix; without one, the request URI is passed unchanged. If the parameter contains \
+        variables, its value is the whole URL.",
         Apply::Level(|l, d, r| target::read(Family::Proxy, l, d, r))),
     once("proxy_http_version", HTTP_SERVER_LOCATION, (1, 1), "1.0 | 1.1 | 2", "1.1",
-        "The HTTP version spoken to the upstream. With `2` requests share connections: over TLS the server has to agree on it (ALPN), \
-        without TLS it is spoken at once.",
+        "Sets the HTTP version for the upstream. With `2`, requests share connections. Over TLS, the server must negotiate it (ALPN); without TLS, it \
+        is used at once.",
         Apply::Level(|l, d, r| of(l).http_version = r.choice(&d.args[0], &VERSIONS))),
     often("proxy_set_header", HTTP_SERVER_LOCATION, (2, 2), "field value", "Host $proxy_host; Connection \"\"",
-        "Sets a field of the request to the upstream; an empty value removes it. A level that writes one has none of the level \
-        above, but the two defaults hold wherever the field is not set.",
+        "Sets a field of requests to the upstream. An empty value removes it. These directives are inherited only if the current level has none. The \
+        defaults apply unless the same field is set. For gRPC, `Host` sets `:authority`.",
         Apply::Level(|l, d, r| set_header(of(l).set_headers.get_or_insert_default(), d, r))),
     often("proxy_redirect", HTTP_SERVER_LOCATION, (1, 2), "default | off | redirect replacement", "default",
-        "Rewrites the Location and Refresh fields of responses: a prefix or, with `~` and `~*`, the match of a regular expression. `default` turns \
-        the URL of the `proxy_pass` into the location's.",
+        "Replaces a part of the Location and Refresh fields of responses: a prefix or, with `~` and `~*`, the match of a regular expression. \
+        `default` replaces the URL of `proxy_pass` with the location's prefix.",
         Apply::Level(|l, d, r| redirect(of(l), d, r))),
     often("proxy_cookie_domain", HTTP_SERVER_LOCATION, (1, 2), "off | domain replacement", "off",
-        "Replaces a `domain` of the cookies that the upstream sets; with `~`, the domain is a case-insensitive regular expression. The first match \
-        applies; a leading dot in the domain is ignored.",
+        "Replaces the `domain` in cookies that the upstream sets. With `~`, the domain is a case-insensitive regular expression. The first match is \
+        used; a leading dot in the domain is ignored.",
         Apply::Level(|l, d, r| of(l).cookie_domains = cookie::domain(of(l).cookie_domains.take(), d, r))),
     often("proxy_cookie_path", HTTP_SERVER_LOCATION, (1, 2), "off | path replacement", "off",
-        "Replaces the beginning of a `path` of the cookies that the upstream sets, or with `~` and `~*` the whole of one that an \
-        expression matches. The first that fits holds.",
+        "Replaces the beginning of the `path` in cookies that the upstream sets; with `~` and `~*`, the whole path if it matches the regular \
+        expression. The first match is used.",
         Apply::Level(|l, d, r| of(l).cookie_paths = cookie::path(of(l).cookie_paths.take(), d, r))),
     often("proxy_cookie_flags", HTTP_SERVER_LOCATION, (1, MANY), "off | cookie [flag …]", "off",
-        "Sets flags of the cookies that the upstream sets, or takes them out: secure, httponly, samesite=strict, samesite=lax, \
-        samesite=none, nosecure, nohttponly, nosamesite. With `~` the cookie's name is an expression, in any case. The first that \
-        fits holds.",
+        "Adds or removes flags of cookies that the upstream sets: secure, httponly, samesite=strict, samesite=lax, samesite=none, nosecure, \
+        nohttponly, nosamesite. With `~`, the name of the cookie is a case-insensitive regular expression. The first match is used.",
         Apply::Level(|l, d, r| of(l).cookie_flags = cookie::flags(of(l).cookie_flags.take(), d, r))),
     once("proxy_method", HTTP_SERVER_LOCATION, (1, 1), "method", "",
-        "The method sent to the upstream in place of the client's.",
+        "Sets the method of requests to the upstream, instead of the client's.",
         Apply::Level(|l, d, r| of(l).method = Some(r.template(&d.args[0])))),
     once("proxy_set_body", HTTP_SERVER_LOCATION, (1, 1), "value", "",
-        "What is sent to the upstream in place of the client's body, which is read first.",
+        "Sets the body of requests to the upstream, instead of the client's, which is read first.",
         Apply::Level(|l, d, r| of(l).body = Some(r.template(&d.args[0])))),
     once("proxy_protocol", HTTP_SERVER_LOCATION, (1, 1), "on | v2 | off", "off",
-        "Begins connections to the upstream with a PROXY protocol header, version 1 or 2, that contains the client's address and port and those it \
-        connected to. Such a connection serves only one client connection.",
+        "Starts connections to the upstream with a PROXY protocol header, version 1 or 2, with the addresses and ports of the client's connection. \
+        Such a connection serves only one client connection.",
         Apply::Level(|l, d, r| of(l).announces = r.choice(&d.args[0], &HEADERS))),
     once("proxy_upgrade", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-        "Passes a client's request for another protocol (`Upgrade`, for WebSocket for example) to the upstream and, once that agrees, all bytes in \
-        both directions. Such a request bypasses the cache. Other requests are not affected, so it can be set for all \
-        locations. `h2c` is not passed on, because its requests could not be seen. After a 101, a connection without traffic for \
-        `proxy_read_timeout` is closed.",
+        "Passes a client's request for another protocol (`Upgrade`), such as WebSocket, to the upstream. If the upstream agrees, data is passed in \
+        both directions. Such a request bypasses the cache. Other requests are not affected, so the directive can be set for all locations. `h2c` is \
+        not passed, because its requests could not be processed. After a 101, a connection without traffic for `proxy_read_timeout` is closed.",
         Apply::Level(|l, d, r| of(l).upgrade = r.flag(&d.args[0]))),
     once("proxy_pass_trailers", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-        "Passes on the trailer fields of an upstream response if the response to the client is chunked. Many servers send trailers only \
-        on request: `proxy_set_header TE trailers;` with `proxy_set_header Connection te;`.",
+        "Passes trailer fields of upstream responses to the client if its response is chunked. Many servers send trailers only on request: \
+        `proxy_set_header TE trailers;` with `proxy_set_header Connection te;`.",
         Apply::Level(|l, d, r| of(l).passes_trailers = r.flag(&d.args[0]))),
     idle("proxy_headers_hash_max_size", HTTP_SERVER_LOCATION, (1, 1), "size",
-        "The largest hash table of request fields.",
+        "The maximum size of the hash table of request fields.",
         REUSED),
     idle("proxy_headers_hash_bucket_size", HTTP_SERVER_LOCATION, (1, 1), "size",
         "The bucket size of the hash table of request fields.",
@@ -248,7 +245,7 @@ pub(super) fn set_header(
         reading.diagnostics.idle(
             name.span,
             format!(
-                "\"{}\" has no effect here: no field has a colon in its name, so there is none to remove",
+                "\"{}\" has no effect here: no field name contains a colon, so there is nothing to remove",
                 directive.name.text
             ),
         );
@@ -269,7 +266,7 @@ fn redirect(level: &mut HttpLevel, directive: &Directive, reading: &mut Reading<
     if written.is_some_and(|rules| off || rules.is_empty()) {
         reading
             .error(directive.span, "\"proxy_redirect\" directive is duplicate")
-            .help("proxy_redirect off stands alone in its block; keep it or the others");
+            .help("proxy_redirect off cannot be combined with others in its block; keep it or the others");
         return;
     }
     let rules = level.redirects.get_or_insert_default();
@@ -335,7 +332,7 @@ fn redirects(
                     None => {
                         reading
                         .error(*span, "\"proxy_redirect default\" cannot be used with a \"proxy_pass\" with variables")
-                        .help("write proxy_redirect off; or the prefix and what stands for it");
+                        .help("write proxy_redirect off; or the prefix and its replacement");
                     }
                 }
             }

@@ -101,9 +101,9 @@ macro_rules! kept_rows {
             ($title, &exchange::held_rows!($prefix, $family)),
             ("Cache zones", &cache_zone::rows!($prefix)),
             ("Cache", &deciding(cache::rows!($prefix, $family))),
-            ("What the cache shares", &deciding(sharing::rows!($prefix, $family))),
+            ("Cache sharing", &deciding(sharing::rows!($prefix, $family))),
             ("Purging", &deciding(purge::rows!($prefix, $family))),
-            ("Responses kept as files", &store::rows!($prefix, $family)),
+            ("Storing responses as files", &store::rows!($prefix, $family)),
         ]
     };
 }
@@ -224,6 +224,13 @@ const fn deciding<const N: usize>(mut rows: [Row; N]) -> [Row; N] {
 pub const ROWS: &[Row] = &[];
 
 impl Family {
+    /// `proxy_cache_key` → `Proxy` and `cache_key`.
+    pub fn of(directive: &str) -> Option<(Family, &str)> {
+        let (prefix, rest) = directive.split_once('_')?;
+        let family = FAMILIES.iter().find(|family| family.prefix() == prefix)?;
+        Some((*family, rest))
+    }
+
     /// `cache_key` → `proxy_cache_key`.
     pub fn directive(self, rest: &str) -> String {
         format!("{}_{rest}", self.prefix())

@@ -38,25 +38,27 @@ macro_rules! rows {
         [
             often(concat!($prefix, "_cache_purge"), HTTP_SERVER_LOCATION, (1, MANY),
                 "string … | PURGE [from address …] | zone key", "",
-                concat!("A request for which one of the strings is neither empty nor `0` purges the entry of its key, or every entry whose key begins \
-                as its key does where that ends in `*`; it gets 204, or 404 if nothing was stored. That is as in NGINX Plus, and in addition only for those whom \
-                `", $prefix, "_cache_purge_allow` or `", $prefix, "_cache_purge_token` lets. The two forms of the free purge module are known too: a method with \
-                the addresses that may use it, and, in a location of its own, a zone with the key that each request there purges."),
+                concat!("Purges if one of the strings is neither empty nor `0`: the entry with the request's key or, if the key ends with `*`, all \
+                entries whose keys begin with it. The response is 204, or 404 if nothing was stored. This is as in NGINX Plus, but also requires \
+                `", $prefix, "_cache_purge_allow` or `", $prefix, "_cache_purge_token` to allow it. The two forms of the free purge module are supported too: a \
+                method with the addresses that may use it; and, in a location of its own, a zone with the key that each request purges."),
                 Apply::Pass($family, purge::purge)).needing(Need::Cache),
             once(concat!($prefix, "_cache_purge_methods"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
-                "Whether the methods PURGE and BAN purge in a location with a cache; `off` passes them to the upstream like any other method.",
+                "Purges on requests with the methods PURGE and BAN in locations with a cache. If off, they are passed to the upstream like other \
+                methods.",
                 Apply::Pass($family, |l, d, r| l.purge.methods = r.flag(&d.args[0]))).needing(Need::Cache),
             once(concat!($prefix, "_cache_purge_soft"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-                "Whether a purge marks responses as stale instead of removing them, so that they may still be used when stale responses may.",
+                "Marks purged responses as stale instead of removing them, so that they can be used wherever stale responses are allowed.",
                 Apply::Pass($family, |l, d, r| l.purge.soft = r.flag(&d.args[0]))).needing(Need::Cache),
             often(concat!($prefix, "_cache_purge_allow"), HTTP_SERVER_LOCATION, (1, MANY),
                 "local | address | CIDR | unix: | all …", "",
-                "The clients that may purge without a token. By default none: a proxy on this machine makes every client look local. With `local`, \
-                programs on this machine may, unless a proxy passed the request on. With an address or a network, a request is allowed if every address \
-                that it names as its source is in the list. These directives are inherited only if the current level has none.",
+                "Sets the clients that may purge without a token. By default, there are none, because all clients of a proxy on this machine appear \
+                local. `local` allows programs on this machine, unless a proxy passed on the request. With an address or network, a request is \
+                allowed if every address that it gives as its source is in the list. These directives are inherited only if the current level has \
+                none.",
                 Apply::Pass($family, |l, d, r| l.purge.right.allow(&d.args, r))).needing(Need::Cache),
             once(concat!($prefix, "_cache_purge_token"), HTTP_SERVER_LOCATION, (1, 1), "token", "",
-                "Requests with this token, in `Authorization: Bearer token`, may purge from any address.",
+                "Allows requests with this token, in `Authorization: Bearer token`, to purge from any address.",
                 Apply::Pass($family, |l, d, r| l.purge.right.token = token(&d.args[0], r))).needing(Need::Cache),
         ]
     };
@@ -108,9 +110,9 @@ fn by_method(level: &mut CommonLevel, directive: &Directive, reading: &mut Readi
         reading
             .error(
                 method.span,
-                format!("the method that purges is PURGE, \"{}\" goes to the upstream", method.text),
+                format!("the purge method is PURGE, \"{}\" goes to the upstream", method.text),
             )
-            .help(format!("write {name} PURGE from and the addresses that may"));
+            .help(format!("write {name} PURGE from and the allowed addresses"));
         return;
     }
     level.purge.methods = Some(method.text != "off");
@@ -121,7 +123,7 @@ fn by_method(level: &mut CommonLevel, directive: &Directive, reading: &mut Readi
                 .diagnostics
                 .warning(
                     directive.span,
-                    "without addresses, the module lets every client purge, Millstream none",
+                    "without addresses, the module allows every client to purge, and Millstream none",
                 )
                 .help(format!("name the clients that may purge, as in {name} PURGE from local 10.0.0.0/8;"));
         }
@@ -130,7 +132,7 @@ fn by_method(level: &mut CommonLevel, directive: &Directive, reading: &mut Readi
         }
         [word, ..] => {
             reading.error(word.span, format!("invalid parameter \"{}\"", word.text)).help(format!(
-                "write the word from and the addresses that may, as in {name} PURGE from 127.0.0.1;"
+                "write the word from and the allowed addresses, as in {name} PURGE from 127.0.0.1;"
             ));
         }
     }

@@ -53,13 +53,13 @@ impl Spoken for ScgiLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("scgi_pass", LOCATION_IF, (1, 1), "address", "",
-        "Passes requests on to an application that speaks SCGI: to the name of an upstream, `host:port` or `unix:/path`, over a new \
-        connection each. With variables the whole value is the address.",
+        "Passes requests to an application that supports SCGI: an upstream group, `host:port` or `unix:/path`. Each request uses a new connection. If \
+        the parameter contains variables, its value is the whole address.",
         Apply::Level(|l, d, r| params::pass(Family::Scgi, l, d, r))),
     often("scgi_param", HTTP_SERVER_LOCATION, (2, 3), "name value [if_not_empty]", "",
-        "Sets a parameter of the application; with `if_not_empty` only where its value is not empty. The request's fields are \
-        parameters by themselves (`HTTP_ACCEPT` …), unless one of that name is set, and so is CONTENT_LENGTH. A level that writes one \
-        has none of the level above.",
+        "Sets a parameter for the application; with `if_not_empty`, only if the value is not empty. Request fields are passed as parameters \
+        (`HTTP_ACCEPT` …), unless a parameter with the same name is set; for SCGI, CONTENT_LENGTH is too. For uwsgi, all parameters of a request are \
+        limited to 64 KiB. These directives are inherited only if the current level has none.",
         Apply::Level(|l, d, r| of(l).params.get_or_insert_default().read(d, r))),
 ];
 

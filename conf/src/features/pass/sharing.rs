@@ -95,37 +95,46 @@ macro_rules! rows {
         [
             once(concat!($prefix, "_cache_stale_while_updating"), HTTP_SERVER_LOCATION, (1, 2),
                 "off | time | percent% [max=time]", "off",
-                concat!("How long after it expired a response may be used during a refresh, if `", $prefix, "_cache_use_stale updating` or a background update \
-                allows it: a time, or a percentage of its lifetime, at most `max` (1d). After that, requests wait for the upstream. \
-                `stale-while-revalidate` in the response takes precedence. With `off` there is no limit, as in nginx."),
+                concat!("Limits how long an expired response may be used during a refresh that `", $prefix, "_cache_use_stale updating` or a background update \
+                allows: to a time, or to a percentage of its lifetime, at most `max` (1d). After that, requests wait for the upstream. \
+                `stale-while-revalidate` in the response takes precedence. With `off`, there is no limit, as in nginx."),
                 Apply::Pass($family, sharing::stale_while_updating)).needing(Need::Cache),
             once(concat!($prefix, "_cache_stale_if_error"), HTTP_SERVER_LOCATION, (1, 1), "off | time", "off",
-                concat!("How long after it expired a response may be used if the upstream fails and `", $prefix, "_cache_use_stale` allows it. \
-                `stale-if-error` in the response takes precedence. With `off` there is no limit, as in nginx."),
+                concat!("Limits how long an expired response may be used if the upstream fails and `", $prefix, "_cache_use_stale` allows it. `stale-if-error` in \
+                the response takes precedence. With `off`, there is no limit, as in nginx."),
                 Apply::Pass($family, |l, d, r| {
                     let word = &d.args[0];
                     l.sharing.stale_if_error =
                         if word.text == "off" { Some(None) } else { r.duration(word).map(Some) };
                 })).needing(Need::Cache),
             once(concat!($prefix, "_cache_credentials"), HTTP_SERVER_LOCATION, (1, 1), "any | public", "any",
-                "How the cache handles requests with a credential: a client certificate, Cookie, Authorization, Proxy-Authorization, or a field whose name contains token, secret, session, \
-                key or auth or names a person (X-User, X-Actor …). With `public`, the cache serves such requests and stores their responses only if \
-                the response has `public` or `s-maxage`. Otherwise they go to the upstream, with their conditions and ranges, and no other request \
-                waits for them. A field that the key contains or that `proxy_set_header` clears is not a credential. A value made from a credential counts as one if it reaches the upstream: through `set`, `map`, a capture, `auth_request_set`, a parameter, `proxy_set_body`, `proxy_ssl_certificate`, `root`, or a URL made by a rewrite or an internal redirect, unless the key contains that URL. So does what an `if` decides by a credential: a value that its block sets, or where its block sends the request. \
-                A field that the configuration sets under such a name also counts as one if its value comes from the client, unless the key contains that value. With `any`, only Authorization is one (RFC 9111 §3.5).",
+                "Sets how the cache handles requests with a credential. With `any`, only Authorization is a credential (RFC 9111 §3.5). With \
+                `public`, the cache uses and stores responses to requests with a credential only if they have `public` or `s-maxage`; otherwise, \
+                such requests are passed to the upstream with their conditions and ranges, and no other request waits for them. Credentials are a \
+                client certificate, Cookie, Authorization, Proxy-Authorization, and fields whose name contains token, secret, session, key or auth \
+                or refers to a person (X-User, X-Actor …). A field that the key contains or that `proxy_set_header` clears is not a credential. A \
+                value derived from a credential is one too if it reaches the upstream: through `set`, `map`, a capture, `auth_request_set`, a \
+                parameter, `proxy_set_body`, `proxy_ssl_certificate`, `root`, or the URL of a rewrite or an internal redirect, unless the key \
+                contains that URL. The same applies to what an `if` decides by a credential: the values that its block sets, and where its block \
+                passes the request. A field with such a name that the configuration sets is a credential if its value comes from the client, unless \
+                the key contains that value.",
                 Apply::Pass($family, sharing::credentials)).needing(Need::Cache),
             once(concat!($prefix, "_cache_vary"), HTTP_SERVER_LOCATION, (1, 3), "off | [origin] [unlisted] [address]", "off",
-                concat!("Request fields by which responses vary in addition to those in their Vary. `origin`: Origin, unless the response has `Access-Control-Allow-Origin: *`. \
-                `unlisted`: Accept, Accept-Language, whether the client is a phone, and every field that is not known to be harmless: other words of User-Agent, Referer, Sec-Fetch-Site and -User, Sec-CH-UA and -Platform, fields of traces (Traceparent, X-Request-Id, \
-                X-B3-TraceId …), of caches and connections (Cache-Control, Range, If-None-Match …); for credentials, see `", $prefix, "_cache_credentials`. `address`: the client's address as the upstream receives it, in fields that the configuration \
-                sets (X-Real-IP, X-Forwarded-For …), in parameters, a body, the URL, by `proxy_bind` or `proxy_protocol`, or in what a `trusted_proxy` sends, unless the response has `public` or `s-maxage`. Such fields (True-Client-IP, CF-Connecting-IP …) from \
-                other clients are not passed on. With any of the three, a response with Content-Encoding varies by Accept-Encoding."),
+                concat!("Varies responses by more request fields than those in Vary. `origin`: by Origin, unless the response has \
+                `Access-Control-Allow-Origin: *`. `unlisted`: by Accept, Accept-Language, whether the client is a phone, and every field that is \
+                not known to be harmless. Harmless are other parts of User-Agent, Referer, Sec-Fetch-Site and -User, Sec-CH-UA and -Platform, \
+                and fields of traces (Traceparent, X-Request-Id, X-B3-TraceId …), caches and connections (Cache-Control, Range, If-None-Match \
+                …); for credentials, see `", $prefix, "_cache_credentials`. `address`: by the client's address if the upstream receives it: in fields that \
+                the configuration sets (X-Real-IP, X-Forwarded-For …), in parameters, a body, the URL, by `proxy_bind` or `proxy_protocol`, or \
+                in fields from a `trusted_proxy`, unless the response has `public` or `s-maxage`. Such fields (True-Client-IP, CF-Connecting-IP \
+                …) from other clients are not passed on. With any of the three, a response with Content-Encoding varies by Accept-Encoding."),
                 Apply::Pass($family, sharing::vary)).needing(Need::Cache),
             once(concat!($prefix, "_cache_invalidation"), HTTP_SERVER_LOCATION, (1, 1), "on | off | rate=number r/s",
                 "on",
-                "Whether a request with an unsafe or unknown method and a 2xx or 3xx response invalidates what is stored for its target (RFC 9111 §4.4). With `on`, \
-                each such request sends the next GET for that URL to the upstream. `rate=1r/s` (or `r/m`) invalidates each URL at most once a second; further requests \
-                within that time take effect together at its end, so a response may be a second older than the last change. With `off`, responses stay until they expire.",
+                "Invalidates stored responses for the target of a request with an unsafe or unknown method if its response is 2xx or 3xx (RFC 9111 \
+                §4.4). With `on`, each such request sends the next GET for that URL to the upstream. With `rate=1r/s` (or `r/m`), each URL is \
+                invalidated at most once per second; further requests within that time take effect together at its end, so a response may be a \
+                second older than the last change. With `off`, responses remain until they expire.",
                 Apply::Pass($family, sharing::invalidation)).needing(Need::Cache),
         ]
     };

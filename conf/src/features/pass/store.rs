@@ -47,12 +47,12 @@ macro_rules! rows {
     ($prefix:literal, $family:expr) => {
         [
             once(concat!($prefix, "_store"), HTTP_SERVER_LOCATION, (1, 1), "on | off | path", "off",
-                "Saves responses as files that are never removed: with `on` under `root` and the URI, otherwise at the path. A location with this \
+                "Saves responses as files that are never removed: with `on`, under `root` and the URI; otherwise, at the path. A location with this \
                 directive does not cache.",
                 Apply::Pass($family, store::store)),
             once(concat!($prefix, "_store_access"), HTTP_SERVER_LOCATION, (1, 3), "user:rw | group:rw | all:r …",
                 "user:rw",
-                "Who may read (`r`) or read and write (`rw`) these files.",
+                "Sets the permissions of these files: read (`r`) or read and write (`rw`).",
                 Apply::Pass($family, store::access)),
         ]
     };

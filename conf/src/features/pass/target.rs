@@ -54,10 +54,9 @@ impl PassDraft {
         let Some(uri) = &self.uri else { return };
         let without = self.url.as_deref().and_then(|url| url.strip_suffix(uri.as_str())).unwrap_or_default();
         let name = self.family.directive("pass");
-        reading.error(self.span, format!("\"{name}\" cannot have URI part in {place}")).help(format!(
-            "there is no prefix that it could replace; write {name} {};",
-            without.trim_end_matches(':')
-        ));
+        reading
+            .error(self.span, format!("\"{name}\" cannot have URI part in {place}"))
+            .help(format!("there is no prefix to replace; write {name} {};", without.trim_end_matches(':')));
     }
 }
 
@@ -134,7 +133,7 @@ pub(super) fn read_grpc(level: &mut Level, directive: &Directive, reading: &mut 
         if uri.is_some() {
             let bare = word.text.strip_suffix(uri.unwrap_or_default()).unwrap_or_default();
             reading.error(word.span, "\"grpc_pass\" cannot have URI part").help(format!(
-                "a call is passed on under its own path; write grpc_pass {};",
+                "a call is passed on with its own path; write grpc_pass {};",
                 bare.trim_end_matches(':')
             ));
             return;
@@ -233,7 +232,7 @@ pub(super) fn target(
     {
         reading
             .error(word.span, format!("upstream \"{name}\" may not have port {port}"))
-            .help(format!("ports stand in the upstream block; write {scheme}{name}"));
+            .help(format!("ports are set in the upstream block; write {scheme}{name}"));
         return None;
     }
     let (shown, port) = match &address {

@@ -76,22 +76,23 @@ impl Spoken for UwsgiLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("uwsgi_pass", LOCATION_IF, (1, 1), "address", "",
-        "Passes requests on to an application server that speaks uwsgi: to the name of an upstream, `host:port` or `unix:/path`, over a new \
-        connection each. The address may begin with `uwsgi://`, or with `suwsgi://` for TLS. With variables the whole value is the address.",
+        "Passes requests to an application server that supports uwsgi: an upstream group, `host:port` or `unix:/path`. Each request uses a new \
+        connection. The address may begin with `uwsgi://`, or with `suwsgi://` for TLS. If the parameter contains variables, its value is the whole \
+        address.",
         Apply::Level(|l, d, r| params::pass(Family::Uwsgi, l, d, r))),
     often("uwsgi_param", HTTP_SERVER_LOCATION, (2, 3), "name value [if_not_empty]", "",
-        "Sets a parameter of the application; with `if_not_empty` only where its value is not empty. The request's fields are \
-        parameters by themselves (`HTTP_ACCEPT` …), unless one of that name is set. A level that writes one has none of the level \
-        above. All parameters of a request have 64 KiB at most.",
+        "Sets a parameter for the application; with `if_not_empty`, only if the value is not empty. Request fields are passed as parameters \
+        (`HTTP_ACCEPT` …), unless a parameter with the same name is set; for SCGI, CONTENT_LENGTH is too. For uwsgi, all parameters of a request are \
+        limited to 64 KiB. These directives are inherited only if the current level has none.",
         Apply::Level(|l, d, r| of(l).params.get_or_insert_default().read(d, r))),
     once("uwsgi_modifier1", HTTP_SERVER_LOCATION, (1, 1), "number", "0",
-        "What kind of request the application server is sent.",
+        "Sets the first modifier of the uwsgi packet, which is the type of the request.",
         Apply::Level(|l, d, r| of(l).modifier1 = r.number(&d.args[0], 0, 255).map(|number| number as u8))),
     once("uwsgi_modifier2", HTTP_SERVER_LOCATION, (1, 1), "number", "0",
-        "The second modifier of the uwsgi packet.",
+        "Sets the second modifier of the uwsgi packet.",
         Apply::Level(|l, d, r| of(l).modifier2 = r.number(&d.args[0], 0, 255).map(|number| number as u8))),
     once("uwsgi_string", HTTP_SERVER_LOCATION, (1, 1), "text", "",
-        "A text that stands behind the parameters, for what is no table of them.",
+        "Sets a string that is sent after the parameters.",
         Apply::Level(|l, d, _| of(l).string = Some(d.args[0].text.clone()))),
 ];
 

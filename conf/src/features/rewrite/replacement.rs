@@ -62,7 +62,7 @@ pub(super) fn is_url(text: &str) -> bool {
 pub(super) fn read(args: &[Word], reading: &mut Reading<'_>) -> Option<Rewrite> {
     let [expression, replacement, flag @ ..] = args else { return None };
     if replacement.text.is_empty() {
-        reading.error(replacement.span, "empty replacement").help("write what stands in place of the path");
+        reading.error(replacement.span, "empty replacement").help("write the replacement of the path");
         return None;
     }
     let regex = reading.regex(expression, &expression.text, false);

@@ -34,10 +34,7 @@ pub(super) const COMMANDS: &[(&str, CommandKind)] = &[
     ("NumTickets", CommandKind::Tickets),
     ("Options", CommandKind::Options),
     ("RecordPadding", CommandKind::Padding),
-    (
-        "DHParameters",
-        CommandKind::Idle("suites with DHE are not offered; those with ECDHE need no parameters"),
-    ),
+    ("DHParameters", CommandKind::Idle("DHE suites are not supported; ECDHE suites need no parameters")),
     ("SignatureAlgorithms", CommandKind::Refused(SCHEMES, SCHEMES_INSTEAD)),
     ("ClientSignatureAlgorithms", CommandKind::Refused(SCHEMES, SCHEMES_INSTEAD)),
     ("VerifyMode", CommandKind::Refused(VERIFIES, "verify")),
@@ -53,14 +50,14 @@ pub(super) const COMMANDS: &[(&str, CommandKind)] = &[
     ("ChainCAFile", CommandKind::Refused(CHAIN, CHAIN_INSTEAD)),
     ("ChainCAPath", CommandKind::Refused(CHAIN, CHAIN_INSTEAD)),
     ("ChainCAStore", CommandKind::Refused(CHAIN, CHAIN_INSTEAD)),
-    ("ServerInfoFile", CommandKind::Refused("extensions of one's own are not sent", "leave it out")),
+    ("ServerInfoFile", CommandKind::Refused("custom extensions are not sent", "leave it out")),
 ];
 
-const VERIFIES: &str = "certificates of the other side are verified by directives alone";
-const SCHEMES: &str = "signature schemes follow from the key and from what the other side takes";
-const SCHEMES_INSTEAD: &str = "leave it out; schemes with SHA-1 are never used";
+const VERIFIES: &str = "peer certificates are verified only as directives specify";
+const SCHEMES: &str = "signature schemes depend on the key and on what the peer accepts";
+const SCHEMES_INSTEAD: &str = "remove it; schemes with SHA-1 are never used";
 const CHAIN: &str = "the chain that is sent is the one in the file of the certificate";
-const CHAIN_INSTEAD: &str = "put the intermediate certificates behind the certificate in its file";
+const CHAIN_INSTEAD: &str = "put the intermediate certificates after the certificate in its file";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OptionSwitch {
@@ -87,7 +84,7 @@ pub(super) const OPTIONS: &[(&str, OptionKind)] = &[
     ("RxCertificateCompression", OptionKind::Either("a certificate is the same, compressed or not")),
     ("EmptyFragments", OptionKind::Either(NO_CBC)),
     ("EncryptThenMac", OptionKind::Either(NO_CBC)),
-    ("Bugs", OptionKind::Either("there are no workarounds to switch")),
+    ("Bugs", OptionKind::Either("there are no such workarounds")),
     ("Compression", OptionKind::Always(Fixed(false, "records are never compressed (RFC 9325 §3.3)"))),
     ("NoRenegotiation", OptionKind::Always(Fixed(true, ONCE))),
     ("ClientRenegotiation", OptionKind::Always(Fixed(false, ONCE))),
@@ -95,11 +92,11 @@ pub(super) const OPTIONS: &[(&str, OptionKind)] = &[
     ("UnsafeLegacyServerConnect", OptionKind::Either(ONCE)),
     ("NoResumptionOnRenegotiation", OptionKind::Either(ONCE)),
     ("DHSingle", OptionKind::Either("suites with DHE are not offered")),
-    ("ECDHSingle", OptionKind::Always(Fixed(true, "each handshake has keys of its own"))),
+    ("ECDHSingle", OptionKind::Always(Fixed(true, "each handshake has separate keys"))),
     ("AllowNoDHEKEX", OptionKind::Always(Fixed(false, EXCHANGE))),
     ("PreferNoDHEKEX", OptionKind::Always(Fixed(false, EXCHANGE))),
     ("MiddleboxCompat", OptionKind::Always(Fixed(true, "handshakes look like those of TLS 1.2"))),
-    ("AntiReplay", OptionKind::Either("early data is not taken")),
+    ("AntiReplay", OptionKind::Either("early data is not accepted")),
     (
         "ExtendedMasterSecret",
         OptionKind::Always(Fixed(true, "it is used with each client and server that knows it")),
@@ -111,15 +108,18 @@ pub(super) const OPTIONS: &[(&str, OptionKind)] = &[
             "the names of the authorities in ssl_client_certificate are sent to clients",
         )),
     ),
-    ("StrictCertCheck", OptionKind::Always(Fixed(false, "our own certificates are not checked so"))),
+    (
+        "StrictCertCheck",
+        OptionKind::Always(Fixed(false, "the server's own certificates are not checked like this")),
+    ),
     ("KTLS", OptionKind::Either("records are made in the process")),
     ("KTLSTxZerocopySendfile", OptionKind::Either("records are made in the process")),
     (
         "IgnoreUnexpectedEOF",
-        OptionKind::Always(Fixed(false, "what ends without an alert may have been cut (RFC 9112 §9.8)")),
+        OptionKind::Always(Fixed(false, "data that ends without an alert may be truncated (RFC 9112 §9.8)")),
     ),
 ];
 
 const ONCE: &str = "a connection has one handshake";
 const NO_CBC: &str = "suites with CBC are not offered";
-const EXCHANGE: &str = "each session has a key exchange of its own";
+const EXCHANGE: &str = "each session has a separate key exchange";

@@ -83,7 +83,7 @@ impl ConfCommands {
             }
             CommandKind::Options => return self.options(directive, value, reading),
             CommandKind::Padding if matches!(value.text.as_str(), "0" | "1") => {
-                return note(directive, known, "no record is padded", reading);
+                return note(directive, known, "records are not padded", reading);
             }
             CommandKind::Padding => {
                 return refuse(directive, known, "records are not padded", "leave it out", reading);
@@ -104,7 +104,7 @@ impl ConfCommands {
                 OptionKind::Always(Fixed(_, why)) => {
                     let sign = if on { "" } else { "-" };
                     let message =
-                        format!("\"{sign}{name}\" in \"{}\" is not done: {why}", directive.name.text);
+                        format!("\"{sign}{name}\" in \"{}\" is not supported: {why}", directive.name.text);
                     reading.diagnostics.warning(value.span, message).help("leave it out");
                 }
             }
@@ -185,7 +185,7 @@ impl ConfCommands {
             .map(|(_, (version, _))| version)
             .collect();
         if left.is_empty() {
-            reading.error(span, format!("{name} leaves no version that is safe")).help(help);
+            reading.error(span, format!("{name} leaves no secure version")).help(help);
             return None;
         }
         if !old.is_empty() {
@@ -231,7 +231,7 @@ fn list<T>(
             None => {
                 reading
                     .error(value.span, format!("unknown {what} \"{item}\""))
-                    .help("write a list of names with commas between them, each after + or - or nothing");
+                    .help("write a list of names separated by commas, each with an optional + or -");
                 return None;
             }
         }
@@ -290,7 +290,7 @@ fn group_list(value: &Word, reading: &mut Reading<'_>) -> Option<Vec<TlsGroup>> 
     if groups.is_empty() && !groups::is_automatic(&value.text) {
         reading
             .error(value.span, format!("\"{}\" leaves no group", value.text))
-            .help("write of X25519, prime256v1, secp384r1 and X25519MLKEM768 those that are wanted");
+            .help("write some of X25519, prime256v1, secp384r1 and X25519MLKEM768");
         return None;
     }
     Some(groups)

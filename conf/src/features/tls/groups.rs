@@ -51,7 +51,7 @@ pub(super) fn read(word: &Word, reading: &mut Reading<'_>) -> Option<Vec<TlsGrou
         reading
             .diagnostics
             .warning(word.span, format!("{} {verb} not offered{instead}", others.join(", ")))
-            .help("write auto, or of X25519, prime256v1, secp384r1 and X25519MLKEM768 those that are wanted");
+            .help("write auto, or some of X25519, prime256v1, secp384r1 and X25519MLKEM768");
     }
     Some(groups)
 }

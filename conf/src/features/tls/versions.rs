@@ -35,7 +35,7 @@ pub(in crate::features) fn versions(
     offered.dedup();
     if offered.is_empty() && !misspelt {
         reading
-            .error(directive.span, format!("{name} leaves no version that is safe"))
+            .error(directive.span, format!("{name} leaves no secure version"))
             .help(format!("write {name} TLSv1.2 TLSv1.3;"));
         return None;
     }

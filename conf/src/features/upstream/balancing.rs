@@ -22,8 +22,8 @@ pub(super) fn choose(
     }
     if upstream.queue.is_some() {
         reading
-            .error(directive.span, format!("\"{}\" stands after \"queue\"", directive.name.text))
-            .help("write queue behind it");
+            .error(directive.span, format!("\"{}\" comes after \"queue\"", directive.name.text))
+            .help("write queue after it");
     }
     upstream.balance = Balance { method, key };
 }
@@ -86,7 +86,7 @@ pub(super) fn check(upstream: &Upstream, reading: &mut Reading<'_>) {
     {
         reading
             .error(server.span, "balancing method does not support parameter \"slow_start\"")
-            .help("take it off, or choose by least_conn, by least_time or in turns");
+            .help("remove it, or use least_conn, least_time or round robin");
     }
     let weight: u64 = upstream.servers.iter().map(|server| u64::from(server.weight)).sum();
     if upstream.balance.method == BalanceMethod::ConsistentHash && weight > MOST_CONSISTENT_WEIGHT {

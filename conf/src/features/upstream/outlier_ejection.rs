@@ -18,7 +18,10 @@ pub(super) fn read(upstream: &mut Upstream, directive: &Directive, reading: &mut
     }
     if terms.consecutive_errors == 0 && terms.requests == 0 {
         reading
-            .error(directive.span, "\"outlier_ejection\" takes no server out: neither errors nor rates count")
+            .error(
+                directive.span,
+                "\"outlier_ejection\" ejects no server: neither errors nor rates are counted",
+            )
             .help("write consecutive_errors=5 or requests=100");
     }
     upstream.outlier_ejection = Some(terms);
@@ -42,7 +45,7 @@ fn read_parameter(terms: &mut OutlierEjection, word: &Word, reading: &mut Readin
                             value.span,
                             format!("invalid share \"{}\" in \"outlier_ejection\"", value.text),
                         )
-                        .help("write a part of the group between 1% and 100%, as in max=50%");
+                        .help("write a percentage of the group between 1% and 100%, as in max=50%");
                 }
             }
         }

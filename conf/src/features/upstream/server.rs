@@ -35,7 +35,7 @@ pub(super) fn read(upstream: &mut Upstream, directive: &Directive, reading: &mut
     if word.text.starts_with("http://") || word.text.starts_with("https://") {
         reading
             .error(word.span, format!("invalid host in upstream \"{}\"", word.text))
-            .help("a server of an upstream is host:port; the scheme stands in proxy_pass");
+            .help("a server of an upstream is host:port; the scheme is set in proxy_pass");
         return;
     }
     let Some(address) = PeerAddress::parse(&word.text, 80) else {
@@ -51,7 +51,7 @@ pub(super) fn read(upstream: &mut Upstream, directive: &Directive, reading: &mut
         if name == "backup" && !method.has_backups() || name == "slow_start" && !method.has_slow_start() {
             reading
                 .error(word.span, format!("balancing method does not support parameter \"{name}\""))
-                .help("take it off, or choose by least_conn, by least_time or in turns");
+                .help("remove it, or use least_conn, least_time or round robin");
             continue;
         }
         server_parameter(&mut server, word, reading);
@@ -141,7 +141,7 @@ const LONGEST_ROUTE: usize = 32;
 
 fn route(word: &Word, reading: &mut Reading<'_>) -> Option<String> {
     if word.text.is_empty() {
-        reading.error(word.span, "route is empty").help("write a name, or take it off");
+        reading.error(word.span, "route is empty").help("write a name, or remove it");
     } else if word.text.len() > LONGEST_ROUTE {
         reading.error(word.span, "route is longer than 32").help("write a shorter name");
     } else {

@@ -14,7 +14,7 @@ pub(super) fn read(upstream: &mut Upstream, directive: &Directive, reading: &mut
         upstream.state = Some(path);
     } else {
         reading.error(word.span, "a state file needs an absolute path").help(
-            "write state /var/lib/millstream/NAME.conf; the folder must be writable for the workers' user",
+            "write state /var/lib/millstream/NAME.conf; the workers' user must be able to write to the directory",
         );
     }
 }

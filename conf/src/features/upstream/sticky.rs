@@ -50,7 +50,7 @@ fn cookie(words: &[Word], reading: &mut Reading<'_>) -> Option<Sticky> {
 fn cookie_parameter(cookie: &mut StickyCookie, word: &Word, reading: &mut Reading<'_>) {
     match parameter(word) {
         Some((name @ ("domain" | "path"), value)) if value.text.is_empty() => {
-            reading.error(word.span, format!("no value for \"{name}\"")).help("write one, or take it off");
+            reading.error(word.span, format!("no value for \"{name}\"")).help("write one, or remove it");
         }
         Some(("domain", value)) => cookie.domain = Some(reading.template(&value)),
         Some(("path", value)) => cookie.path = Some(value.text),
@@ -109,8 +109,8 @@ fn learn(directive: &Directive, words: &[Word], reading: &mut Reading<'_>) -> Op
             None if word.text == "header" => from_header = true,
             Some(("sync", _)) | None if word.text.starts_with("sync") => {
                 reading
-                    .error(word.span, "there is no \"sync\": sessions are known to one machine alone")
-                    .help("take it off; sticky cookie needs nothing that is shared");
+                    .error(word.span, "\"sync\" is not supported: sessions are known to only one machine")
+                    .help("remove it; sticky cookie needs no shared state");
             }
             _ => reading.not_one_of(word, &["create=", "lookup=", "zone=", "timeout=", "header"]),
         }

@@ -70,13 +70,11 @@ impl Groups {
             None => self.groups.iter().find(|group| group.name.as_deref() == Some(target)),
         };
         let Some(group) = group else {
-            return Err(format!(
-                "a call of group \"{target}\", which does not come before it, is not supported"
-            ));
+            return Err(format!("a call of group \"{target}\", which does not precede it, is not supported"));
         };
         let Some(end) = group.end else { return Err("recursion is not supported".into()) };
         if out.len() + (end - group.start) > MOST {
-            return Err("it is too large with the groups that it calls".into());
+            return Err("it is too large, including the groups that it calls".into());
         }
         let mut text = String::with_capacity(end - group.start);
         let mut from = group.start;

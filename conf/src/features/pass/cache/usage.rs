@@ -288,13 +288,13 @@ fn check_slice(of: &Of<'_>, key: &Template, reading: &mut Reading<'_>) {
         (false, true) => {
             let at = of.common.cache.key.as_ref().map_or(span, |(_, span)| *span);
             let message = format!(
-                "with \"slice\" the \"{name}\" must contain $slice_range, or all pieces become one entry"
+                "with \"slice\" the \"{name}\" must contain $slice_range, or all slices become one entry"
             );
             reading.error(at, message).help(format!("write {write_key}"));
         }
         (true, false) => {
             reading
-                .error(span, "with \"slice\" the upstream must be asked for the range of the piece")
+                .error(span, "with \"slice\" the request to the upstream must contain the range of the slice")
                 .help("write proxy_set_header Range $slice_range;");
         }
         (false, false) => {
