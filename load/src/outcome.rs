@@ -5,12 +5,10 @@
 
 mod demand;
 mod errors;
-mod http2;
 mod latency;
 
 pub use demand::{Cause, Judged, Kept, NotReached, ScheduleOutcome, StageOutcome};
 pub use errors::{Errors, Failure};
-pub use http2::Http2Outcome;
 pub(crate) use latency::percentile;
 pub use latency::{Latency, PERCENTILES};
 
@@ -360,5 +358,32 @@ impl Outcome {
     pub(crate) fn share(&self, part: u64) -> f64 {
         let all = self.due();
         if all == 0 { 0.0 } else { part as f64 / all as f64 }
+    }
+}
+
+/// A run over HTTP/2.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Http2Outcome {
+    /// Streams of one connection that the server allows at once (SETTINGS_MAX_CONCURRENT_STREAMS), the least that was said;
+    /// `null`: as many as were asked for, or more.
+    pub allowed: Option<u32>,
+    /// Connections that the server wanted to end (GOAWAY).
+    pub going_away: u64,
+    /// Streams that the server ended (RST_STREAM), by the name of its reason.
+    pub resets: BTreeMap<String, u64>,
+    /// The first rule that the server broke, to stand behind "the server sent "; `null`: none.
+    pub broken: Option<String>,
+}
+
+impl Http2Outcome {
+    /// Adds what another thread has to say.
+    pub fn add(&mut self, other: &Http2Outcome) {
+        self.allowed = self.allowed.into_iter().chain(other.allowed).min();
+        self.going_away += other.going_away;
+        for (name, count) in &other.resets {
+            *self.resets.entry(name.clone()).or_default() += count;
+        }
+        self.broken = self.broken.take().or_else(|| other.broken.clone());
     }
 }

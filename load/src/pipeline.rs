@@ -20,7 +20,6 @@ use std::sync::Arc;
 /// Bytes of small requests that are put together.
 const GATHERED: usize = 64 * 1024;
 
-/// See the module.
 #[derive(Debug, Default)]
 pub struct Pipeline {
     partial: Vec<u8>,
@@ -30,7 +29,6 @@ pub struct Pipeline {
     /// What the head of the answer that comes says of the connection, and where it leads, if it is a redirect.
     is_persistent: bool,
     location: Option<Arc<str>>,
-    /// Requests on their way.
     count: usize,
     /// How many of them, the newest, have not gone out whole.
     unsent: usize,
@@ -55,7 +53,6 @@ struct Meaning {
     status: u16,
     framing: Framing,
     is_persistent: bool,
-    /// Where it leads, if it is a redirect.
     location: Option<Arc<str>>,
 }
 
@@ -218,7 +215,6 @@ impl Pipeline {
         Ok((length, self.content.is_none()))
     }
 
-    /// The answer ends here; the next one may follow.
     #[inline]
     fn answered(&mut self) -> Answer {
         self.content = None;
@@ -240,10 +236,7 @@ impl LastHead {
             Progress::Partial => return Ok(false),
             Progress::Complete => {}
         }
-        self.meaning = match head.is_interim() {
-            true => None,
-            false => Some(Meaning::of(head, bytes, is_head)?),
-        };
+        self.meaning = if head.is_interim() { None } else { Some(Meaning::of(head, bytes, is_head)?) };
         self.is_of_head = is_head;
         self.bytes.clear();
         self.bytes.extend_from_slice(&bytes[..head.length]);

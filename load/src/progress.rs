@@ -10,7 +10,6 @@ use millstream_net::terminal;
 use std::io::{Stderr, Write};
 use std::time::Duration;
 
-/// How far a run is.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Progress {
     /// Since warming up began while it lasts, since measuring began afterwards.
@@ -19,17 +18,14 @@ pub struct Progress {
     pub of: Option<Duration>,
     /// How many requests are to be measured at the most.
     pub most: Option<u64>,
-    /// Whether it is warming up; nothing counts yet.
     pub warming: bool,
     /// Answers as expected, in this stretch.
     pub answers: u64,
-    /// What went wrong, in this stretch.
     pub errors: Errors,
     /// Answers per second in the last second.
     pub rate: f64,
     /// The median latency of the last second.
     pub p50: Duration,
-    /// Its 99th percentile.
     pub p99: Duration,
 }
 
@@ -91,7 +87,6 @@ impl<W: Write> Live<W> {
         (self.label, self.lines) = (printable(text), 0);
     }
 
-    /// Shows how far it is.
     pub fn show(&mut self, progress: &Progress) {
         if std::mem::replace(&mut self.was_warming, progress.warming) != progress.warming {
             self.lines = 0;

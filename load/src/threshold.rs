@@ -12,7 +12,6 @@ use crate::report::quantity::Count;
 pub struct Threshold {
     /// As it was written.
     pub expression: String,
-    /// What is judged.
     pub metric: Metric,
     /// Whether it holds above the limit; else below it.
     pub is_above: bool,
@@ -23,7 +22,6 @@ pub struct Threshold {
 }
 
 impl Threshold {
-    /// What became of it in a run.
     pub fn judge(&self, outcome: &Outcome) -> Judged {
         let (value, is_known) = (self.metric.of(outcome), self.metric.is_known(outcome));
         // There is no time without an answer, and no share of nothing.

@@ -12,10 +12,8 @@ const OTHERS: usize = 4;
 /// Rounds of which groups that do not overlap differ by more than chance.
 pub const FEWEST: u32 = 4;
 
-/// The step that gives most, and those that may give as much.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Best {
-    /// The one with the highest median.
     pub step: usize,
     /// Those that the rounds do not tell from it.
     pub alike: Vec<usize>,

@@ -32,11 +32,8 @@ const LOOKED_AT: f64 = 0.5;
 /// The least connections' worth of waiting that a request is given.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Climbs.
-///
-/// # Errors
-/// The API is not there or answers with an error, this program cannot be started, or the user wanted to stop before anything
-/// was measured; afterwards it is [`Climbed::cut_short`].
+/// Climbs. Errors: the API is not there or answers with an error, this program cannot be started, or the user wanted to stop
+/// before anything was measured; afterwards it is [`Climbed::cut_short`].
 pub fn climb(order: &Order, stop: &Stop, live: &mut Live) -> Result<Climbed, Unmeasured> {
     let mut bench = begin(order, stop, live)?;
     let of = bench.course.stops.len();
@@ -125,7 +122,6 @@ fn begin<'a>(order: &'a Order, stop: &'a Stop, live: &'a mut Live) -> Result<Ben
     Ok(Bench { order, stop, live, known, climbed, course, warm_up, timeout, certificate, api })
 }
 
-/// A measure without its figures, and why it cannot be measured.
 fn unmeasured((step, party): Pair, known: &Known) -> Measure {
     let can = party.map_or(Ok(None), |party| party.can(step, known.target.tls.is_some()));
     let http2 = step.has(Fact::Http2).then(|| Http2Request::of(&known.target.request, true).err()).flatten();
@@ -156,7 +152,6 @@ fn announced(climbed: &Climbed, course: &Course) -> String {
     )
 }
 
-/// One measurement of the course: which of how many, and what.
 fn turn(bench: &mut Bench<'_>, (number, of): (usize, usize), pair: Pair) -> Result<(), Unmeasured> {
     let is_it = |measure: &Measure| (measure.step, measure.party) == pair && measure.cannot.is_none();
     let Some(at) = bench.climbed.measures.iter().position(is_it) else { return Ok(()) };
@@ -185,7 +180,6 @@ fn turn(bench: &mut Bench<'_>, (number, of): (usize, usize), pair: Pair) -> Resu
     Ok(())
 }
 
-/// What limits at this program's best step.
 fn limit(climbed: &Climbed, known: &Known) -> Option<String> {
     let own = climbed.measures.iter().filter(|measure| measure.party == Some(Party::Millstream));
     let rated = own.filter_map(|measure| Some((measure, measure.counted()?)));
@@ -207,7 +201,6 @@ fn limit(climbed: &Climbed, known: &Known) -> Option<String> {
     Some(format!("At \"{}\": {}", measure.step.entry().title, verdict::judge(&evidence).text()))
 }
 
-/// What else is to be known.
 fn notes(climbed: &Climbed, known: &Known) -> Vec<String> {
     let has = |step: Step| climbed.measures.iter().any(|measure| measure.step == step);
     let alone = climbed.measure(Step::Alone, None).map_or(&[][..], |alone| &alone.rounds);
@@ -246,7 +239,6 @@ fn notes(climbed: &Climbed, known: &Known) -> Vec<String> {
     notes
 }
 
-/// What the generator limits.
 fn floors(climbed: &Climbed) -> Option<String> {
     let floor =
         |measure: &Measure| Some((measure.step.entry().title, measure.figures.as_ref()?.floor.clone()?));

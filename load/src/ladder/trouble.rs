@@ -27,7 +27,6 @@ pub(super) fn sentences(climbed: &Climbed) -> Vec<String> {
     restless(climbed).into_iter().chain(steps).chain(waits(climbed)).collect()
 }
 
-/// An API that fails under its load, alone: nothing that stands in front of it says more.
 pub(super) fn breaks(climbed: &Climbed) -> Option<String> {
     let alone = climbed.measure(Step::Alone, None)?;
     let figures = alone.figures.as_ref()?;
@@ -50,7 +49,6 @@ pub(super) fn breaks(climbed: &Climbed) -> Option<String> {
     ))
 }
 
-/// What went wrong, in words.
 pub(super) fn told(errors: &Errors) -> String {
     let others = [
         (errors.connect + errors.tls, "without a connection"),

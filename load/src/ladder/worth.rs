@@ -21,7 +21,6 @@ const ENOUGH_SOCKETS: u64 = 100;
 /// Where this share of requests still reaches the API, its answers were not cached.
 const NOT_CACHED: f64 = 0.9;
 
-/// All sentences, the answer first.
 pub fn sentences(climbed: &Climbed) -> Vec<String> {
     let climb = Climb::of(climbed);
     // What a cache would give to the wrong client is worth more than any factor.
@@ -51,7 +50,6 @@ pub fn sentences(climbed: &Climbed) -> Vec<String> {
     out
 }
 
-/// Whether steps that go by what the API says of caching had nothing to go by.
 pub fn falls_back(climbed: &Climbed) -> bool {
     climbed.caching.keeps == Keeps::Silent && climbed.measures.iter().any(|one| one.step >= Step::Headers)
 }
@@ -96,7 +94,6 @@ impl<'a> Climb<'a> {
         self.steps[place].1.rate.median
     }
 
-    /// Beside each step its rates, round by round.
     fn rates(&self) -> Vec<Vec<f64>> {
         self.steps.iter().map(|(_, figures)| figures.rates.clone()).collect()
     }
@@ -122,7 +119,6 @@ impl<'a> Climb<'a> {
         format!(" You are here: {}{without}{}.", self.title(self.base), lacking.join(" and "))
     }
 
-    /// What to do, and what it brings.
     fn answer(&self) -> String {
         if self.steps.is_empty() {
             return "No step gave a correct response, so there is nothing to compare.".to_owned();
@@ -166,7 +162,6 @@ impl<'a> Climb<'a> {
         format!("No step gives clearly more than {title}: {rate} requests/s{gave}.{here}")
     }
 
-    /// What each step brings over the one before, sorted into sentences.
     fn each(&self) -> Vec<String> {
         let (rates, mut kinds) = (self.rates(), KINDS.map(|opening| (opening, Vec::new())));
         for place in 1..self.steps.len() {
@@ -193,12 +188,10 @@ impl<'a> Climb<'a> {
         told.map(|(opening, steps)| format!("{opening}: {}.", steps.join(", "))).collect()
     }
 
-    /// Whether a step that stores gave wrong answers, whoever stood there.
     fn is_stored_wrong(&self) -> bool {
         self.climbed.measures.iter().any(|measure| measure.step.has(Fact::Cache) && measure.wrong.is_some())
     }
 
-    /// Whether caches share the API's answers, because its header fields allow it or because one was seen to.
     fn shares(&self) -> bool {
         matches!(self.climbed.caching.keeps, Keeps::Seconds(_)) || self.is_stored_wrong()
     }
@@ -281,7 +274,6 @@ fn multiplexed(climbed: &Climbed, party: Party) -> Option<String> {
     ))
 }
 
-/// Another party at its fastest step that this program did too.
 fn beside(climbed: &Climbed, party: Party) -> Option<String> {
     let both = rated(climbed).filter(|(theirs, _)| theirs.party == Some(party)).filter_map(|theirs| {
         let ours = climbed.measure(theirs.0.step, Some(Party::Millstream))?;
@@ -303,7 +295,6 @@ fn beside(climbed: &Climbed, party: Party) -> Option<String> {
     ))
 }
 
-/// What may be compared, see [`Measure::rated`].
 fn rated(climbed: &Climbed) -> impl Iterator<Item = (&Measure, &Figures)> {
     climbed.measures.iter().filter_map(|measure| Some((measure, measure.rated()?)))
 }

@@ -39,8 +39,7 @@ impl Watch {
         }
         let target = &plan.targets[*places.first()? as usize];
         let address = *target.addresses.first()?;
-        let mut parties = vec![(party::GENERATOR, Whose::generator(None))];
-        parties.extend(Whose::api(address, None).map(|api| (party::API, api)));
+        let parties = party::watched(None, None, Whose::api(address, None));
         Some(Watch {
             meter: Meter::new(parties),
             direct,
