@@ -10,7 +10,7 @@ mod latency;
 pub use demand::{Cause, Judged, Kept, NotReached, ScheduleOutcome, StageOutcome};
 pub use errors::{Errors, Failure};
 pub(crate) use latency::percentile;
-pub use latency::{Latency, PERCENTILES};
+pub use latency::{Latency, PERCENTILES, Percentiles};
 
 use crate::plan::Mode;
 use schemars::JsonSchema;
@@ -45,8 +45,7 @@ pub struct Outcome {
     /// When measuring began, milliseconds since 1970.
     pub began_unix_milliseconds: u64,
     /// How long the load went on before, in seconds; nothing of that was counted.
-    #[serde(default)]
-    #[serde(rename = "warm_up_seconds")]
+    #[serde(default, rename = "warm_up_seconds")]
     pub warm_up: f64,
     /// How long was measured, after warming up.
     pub seconds: f64,
@@ -236,8 +235,7 @@ pub struct Slice {
     /// Everything else.
     pub errors: u64,
     /// The mean latency in it, microseconds. What had no answer at the end of the run is in the last slice's latencies.
-    #[serde(default)]
-    #[serde(rename = "mean_us")]
+    #[serde(default, rename = "mean_us")]
     pub mean: f64,
     /// The median latency in it, microseconds.
     #[serde(rename = "p50_us")]

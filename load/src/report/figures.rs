@@ -5,7 +5,7 @@
 
 use super::quantity::{Count, Number, Quantity, Share, Time, Unknown, plural, seconds};
 use super::table::{FigureTable, row};
-use crate::outcome::{Latency, OfUrl, Outcome, ScheduleOutcome, StageOutcome};
+use crate::outcome::{Latency, OfUrl, Outcome, PERCENTILES, ScheduleOutcome, StageOutcome};
 use crate::plan::Mode;
 
 /// A figure of a latency, microseconds; there is none where nothing was measured.
@@ -65,8 +65,8 @@ pub(super) fn percentiles(outcome: &Outcome) -> FigureTable {
         columns[0].0 = "From due";
         columns.insert(1, ("From send", &outcome.service));
     }
-    let percents = outcome.latency.percentiles.iter().filter(|(percent, _)| outcome.latency.tells(*percent));
-    let percents = percents.map(|(percent, _)| (format!("{percent}%"), *percent));
+    let percents = PERCENTILES.into_iter().filter(|percent| outcome.latency.tells(*percent));
+    let percents = percents.map(|percent| (format!("{percent}%"), percent));
     let cells = |(name, percent)| row(name, columns.iter().map(|(_, latency)| told(latency, percent)));
     let head: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
     let percents = percents.chain([("max".to_owned(), 100.0)]);
