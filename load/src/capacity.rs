@@ -42,7 +42,6 @@ pub struct Setting {
     pub rounds: u32,
     /// What the order within each round comes of.
     pub seed: u64,
-    /// `worker_processes` of the proxy.
     pub workers: String,
     pub fields: Vec<(String, String)>,
     pub public: bool,

@@ -60,7 +60,6 @@ pub enum Fault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Broken(pub ErrorCode, pub &'static str);
 
-/// How many bytes are consumed, and the event that comes of them.
 pub type Came = Result<(usize, Option<Event>), Broken>;
 
 pub trait Exchange: Default + Send {
@@ -74,9 +73,7 @@ pub trait Exchange: Default + Send {
     }
     /// Whether another request may be on its way where this side wants so many at once.
     fn has_room(&self, wanted: u32) -> bool;
-    /// Another request, at the last place; `number` is that of its target.
     fn open(&mut self, number: u32, target: &Target);
-    /// What is to be sent; empty: nothing at present.
     fn unsent<'s, 'a: 's>(&'s mut self, asked: &impl Asked<'a>, room: &'s mut Self::Room) -> &'s [u8];
     /// So many bytes of it were sent. Returns how many requests have gone out whole with them, the last of [`Exchange::gone_out`].
     fn sent<'a>(&mut self, count: usize, asked: &impl Asked<'a>) -> usize;
@@ -102,7 +99,6 @@ pub trait Exchange: Default + Send {
     fn take_location(&mut self) -> Option<Arc<str>> {
         None
     }
-    /// What is kept of answers, if anything is.
     fn kept(&mut self) -> &mut Option<Box<Collected>>;
 }
 

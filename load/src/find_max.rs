@@ -298,7 +298,6 @@ const FEW: u64 = 10;
 #[derive(Debug, Clone, PartialEq)]
 struct Miss {
     why: String,
-    /// Whether the generator could not send so much: that says nothing about the server.
     is_generators: bool,
 }
 

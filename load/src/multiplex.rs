@@ -44,7 +44,6 @@ struct OpenStream {
     announced: Option<u64>,
     /// Octets that came since its window was opened.
     received: u32,
-    /// Octets of the request's body that went out.
     sent: usize,
     is_sent: bool,
     window: Window,
@@ -80,7 +79,6 @@ pub struct Multiplex {
     is_ending: bool,
     is_leaving: bool,
     table: Table,
-    /// What the server's table is set to.
     table_size: u32,
     is_table_changed: bool,
     decoder: HpackDecoder,

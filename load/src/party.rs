@@ -98,7 +98,6 @@ impl Process {
         self
     }
 
-    /// Its process id, which is also its group's.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
@@ -165,7 +164,6 @@ impl Process {
         stop::wait(&self.end, PollFlags::IN, or, within).unwrap_or(Woken::Late)
     }
 
-    /// The last of what it printed, on one line.
     pub fn said(&self) -> String {
         let from = self.output.metadata().map_or(0, |about| about.len().saturating_sub(SAID));
         let mut bytes = [0; SAID as usize];

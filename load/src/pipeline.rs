@@ -23,7 +23,6 @@ const GATHERED: usize = 64 * 1024;
 #[derive(Debug, Default)]
 pub struct Pipeline {
     partial: Vec<u8>,
-    /// What is still to come of a body.
     content: Option<Content>,
     coming: Coming,
     /// What the head of the answer that comes says of the connection, and where it leads, if it is a redirect.
@@ -227,7 +226,6 @@ impl Pipeline {
 }
 
 impl LastHead {
-    /// Takes the head that these bytes begin with; whether it is whole.
     fn learn(&mut self, bytes: &[u8], is_head: bool) -> Result<bool, Broken> {
         let head = &mut self.head;
         head.clear();

@@ -28,7 +28,6 @@ pub const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 #[derive(Debug, Clone, Default)]
 pub struct Plan {
-    /// What is asked for, at least one.
     pub targets: Vec<Target>,
     /// In which order: places in `targets`, gone through again and again. Empty: each in turn. Each server's targets come in
     /// this order on its own connections; in a closed loop a faster server is asked more often.
@@ -118,7 +117,6 @@ impl Plan {
         self.targets.first().is_some_and(|target| target.http2.is_some())
     }
 
-    /// Whether requests start by a schedule.
     pub fn is_open(&self) -> bool {
         matches!(self.mode, Mode::Open { .. })
     }
@@ -223,7 +221,6 @@ pub struct RateStage {
 }
 
 impl Schedule {
-    /// How long it lasts.
     pub fn duration(&self) -> Duration {
         match self {
             Schedule::Stages(stages) => stages.iter().map(|stage| stage.duration).sum(),
@@ -254,7 +251,6 @@ pub struct Way {
 
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// As the user wrote it, for reports.
     pub url: String,
     /// Where to connect; the first that answers is taken.
     pub addresses: Vec<SocketAddr>,

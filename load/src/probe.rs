@@ -45,7 +45,6 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// The first field with this name.
     pub fn field(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
@@ -62,7 +61,6 @@ pub enum ProbeError {
     Because(String),
 }
 
-/// The same, to stand behind the name of who was asked.
 #[derive(Debug, thiserror::Error)]
 enum Failed {
     #[error("{0}")]
@@ -400,7 +398,6 @@ fn is_end(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
 }
 
-/// The system's words without its number.
 fn words(error: &io::Error) -> String {
     let said = error.to_string();
     said.split(" (os error").next().unwrap_or(&said).to_lowercase()

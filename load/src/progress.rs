@@ -19,12 +19,10 @@ pub struct Progress {
     /// How many requests are to be measured at the most.
     pub most: Option<u64>,
     pub warming: bool,
-    /// Answers as expected, in this stretch.
     pub answers: u64,
     pub errors: Errors,
     /// Answers per second in the last second.
     pub rate: f64,
-    /// The median latency of the last second.
     pub p50: Duration,
     pub p99: Duration,
 }
@@ -57,7 +55,6 @@ pub struct Live<W: Write = Stderr> {
     out: W,
     style: Style,
     label: String,
-    /// Whether a line stands in the terminal that has no end yet.
     is_drawn: bool,
     /// Plain lines of this stretch.
     lines: u32,
@@ -65,7 +62,6 @@ pub struct Live<W: Write = Stderr> {
 }
 
 impl Live {
-    /// On standard error, in the style that fits it, or nothing at all.
     pub fn unless(is_quiet: bool) -> Self {
         let style = match terminal::error_columns() {
             _ if is_quiet => Style::Quiet,
@@ -125,7 +121,6 @@ impl<W: Write> Live<W> {
         }
     }
 
-    /// Takes the redrawn line away: what follows begins in an empty one.
     pub fn clear(&mut self) {
         if std::mem::take(&mut self.is_drawn) {
             _ = write!(self.out, "\r\x1b[K");

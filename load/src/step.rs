@@ -96,7 +96,6 @@ fn fact(word: &str) -> Option<Fact> {
 /// What the text of a step depends on besides the step.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StepSetting<'a> {
-    /// Where the proxy listens, on 127.0.0.1.
     pub port: u16,
     /// The API: `host:port`.
     pub origin: &'a str,
@@ -125,9 +124,7 @@ pub const MICRO: &str = "1s";
 
 #[derive(Debug)]
 pub struct Entry {
-    /// Its name on the command line and in JSON.
     pub name: &'static str,
-    /// A few words for a table's first column.
     pub title: &'static str,
     pub what: &'static str,
     pub facts: &'static [Fact],

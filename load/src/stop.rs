@@ -17,7 +17,6 @@ use std::time::Duration;
 #[error("stopped")]
 pub struct Stopped;
 
-/// A wish that everybody who has it shares.
 #[derive(Debug, Clone)]
 pub struct Stop(Arc<Shared>);
 

@@ -35,7 +35,6 @@ pub struct Sent {
     pub sent: u64,
 }
 
-/// Answers, errors and latencies: of a tick, of a slice, of a URL.
 #[derive(Debug, Clone)]
 pub(crate) struct Counted {
     pub(crate) answers: u64,
@@ -136,7 +135,6 @@ impl Tally {
         }
     }
 
-    /// A request that came to nothing good; `target` is that of one that was sent.
     pub fn failed(&mut self, how: Failure, target: Option<u32>) {
         self.tick.errors.count(how);
         if let Some(row) = target.and_then(|target| self.by_url.row(target)) {
@@ -163,7 +161,6 @@ impl Tally {
         self.waiting.saturating_record_n(microseconds, count);
     }
 
-    /// By how much the generator sent a request late.
     pub fn lagged(&mut self, nanoseconds: u64) {
         record(&mut self.send_lag, nanoseconds);
     }
@@ -178,7 +175,6 @@ impl Tally {
         self.tick.clear();
     }
 
-    /// Forgets all but what the server allows: measuring begins.
     pub(crate) fn begin(&mut self) {
         self.by_url.clear();
         let by_url = std::mem::take(&mut self.by_url);

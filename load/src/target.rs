@@ -204,7 +204,6 @@ pub struct Url {
     pub host: String,
     /// The port, 80 or 443 where none is written.
     pub port: u16,
-    /// What `Host` says.
     pub authority: String,
     pub target: String,
 }

@@ -10,10 +10,8 @@ use crate::report::quantity::Count;
 /// A bound: the run has failed where this holds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Threshold {
-    /// As it was written.
     pub expression: String,
     pub metric: Metric,
-    /// Whether it holds above the limit; else below it.
     pub is_above: bool,
     /// Whether it holds at the limit, too.
     pub or_equal: bool,

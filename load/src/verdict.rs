@@ -55,10 +55,8 @@ impl Limit {
     }
 }
 
-/// Figures of one run under load.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
 pub struct Run {
-    /// Requests on their way at once.
     pub connections: u32,
     /// Right answers per second.
     pub rate: f64,
@@ -141,7 +139,6 @@ pub struct Verdict {
     pub limit: Limit,
     /// How that is known, a sentence each, the weightiest first.
     pub why: Vec<String>,
-    /// What makes it less certain, a sentence each.
     pub doubts: Vec<String>,
 }
 
@@ -161,7 +158,7 @@ impl Verdict {
 const LATE: RangeInclusive<f64> = 0.027..=0.060;
 
 /// What is to be said of an API that was asked straight, where its answers are such; once is a single request on a new connection.
-pub fn late_rest(run: &Run, once: &Once) -> Option<String> {
+pub fn delayed_ack(run: &Run, once: &Once) -> Option<String> {
     let (rest, more) = (run.latency - run.first_byte, run.latency - once.mean);
     (LATE.contains(&rest) && more >= *LATE.start()).then(|| {
         format!(

@@ -6,7 +6,7 @@ use super::{Alone, Below, Capacity, CapacityRow, Pool, Rounds};
 use crate::report::quantity::{Number, Rate, Share, Time, plural, seconds};
 use crate::report::steps::{Bar, Page, Row};
 use crate::report::table::{FigureTable, row};
-use crate::verdict::{Limit, late_rest};
+use crate::verdict::{Limit, delayed_ack};
 use std::time::Duration;
 
 /// Local ports that connections to one address can have by default on Linux.
@@ -43,7 +43,6 @@ pub fn page(capacity: &Capacity) -> Page {
     }
 }
 
-/// A row for each case, what was to be expected beside what was measured; the article's figures where a row is one of its.
 fn cases(capacity: &Capacity) -> FigureTable {
     let published = |row: &CapacityRow| {
         let service = row.service_seconds.filter(|_| capacity.is_simulated)?;
@@ -90,7 +89,7 @@ fn paragraphs(row: &CapacityRow) -> Vec<String> {
         true => vec![closes(row)],
         false => [pool(row)].into_iter().chain(row.below.map(|below| fewer(row, below))).collect(),
     };
-    let late = row.alone.iter().find_map(|alone| late_rest(&alone.run, &alone.once));
+    let late = row.alone.iter().find_map(|alone| delayed_ack(&alone.run, &alone.once));
     [row.verdict.text()].into_iter().chain(late).chain(different(row)).chain(pool).collect()
 }
 

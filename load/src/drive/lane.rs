@@ -75,7 +75,6 @@ impl Lane {
         }
     }
 
-    /// Open loop: when its next request should start.
     pub(super) fn due(&self) -> Option<u64> {
         self.returned.front().copied().or_else(|| self.pace.as_ref().map(Pace::due))
     }

@@ -7,7 +7,7 @@ use super::course::{self, Around, Course, Order, Pair, Windows};
 use super::direct::{self, Known};
 use super::measuring::Bench;
 use super::result::{Climbed, Measure, Round, compare, figures, wrong};
-use super::{trouble, worth};
+use super::{gain, problems};
 use crate::correctness::{How, Keeps, Telling};
 use crate::http2_request::Http2Request;
 use crate::party::Whose;
@@ -71,14 +71,13 @@ pub fn climb(order: &Order, stop: &Stop, live: &mut Live) -> Result<Climbed, Unm
     climbed.personal = personal.into_iter().map(|(_, words)| words).collect();
     climbed.compared = known.standard.how;
     climbed.compared_words.clone_from(&known.standard.words);
-    climbed.verdict = worth::sentences(&climbed);
+    climbed.verdict = gain::sentences(&climbed);
     climbed.verdict.extend(limit(&climbed, &known));
     climbed.notes = notes(&climbed, &known);
     climbed.notes.extend(apart);
     Ok(climbed)
 }
 
-/// Everything that is known before the first measurement, and what is to be measured; both are announced.
 fn begin<'a>(order: &'a Order, stop: &'a Stop, live: &'a mut Live) -> Result<Bench<'a>, Unmeasured> {
     let target = resolve(&order.ask, order.may)?;
     let known = direct::know(target, &order.ask, order.may, stop)?;
@@ -173,7 +172,7 @@ fn turn(bench: &mut Bench<'_>, (number, of): (usize, usize), pair: Pair) -> Resu
         return Err(Unmeasured::Because(format!(
             "the API alone gave no correct response on {} ({}), so there is nothing to compare with",
             plural(bench.climbed.connections.into(), "connection"),
-            trouble::told(&round.outcome.counts.errors)
+            problems::told(&round.outcome.counts.errors)
         )));
     }
     bench.climbed.measures[at].rounds.extend(round);
@@ -223,7 +222,7 @@ fn notes(climbed: &Climbed, known: &Known) -> Vec<String> {
         ),
         (true, &climbed.compared_words),
         // Of what cannot be kept, and of what had nothing to go by, the verdict speaks.
-        (climbed.caching.keeps != Keeps::No && !worth::falls_back(climbed), &climbed.caching.words),
+        (climbed.caching.keeps != Keeps::No && !gain::falls_back(climbed), &climbed.caching.words),
         (known.outlives_micro() && (has(Step::Microcache) || has(Step::Lock)), &aside),
         (climbed.is_local, &shared),
     ];

@@ -118,7 +118,6 @@ pub struct Order {
     pub steps: Vec<Step>,
     pub parties: Vec<(Party, PathBuf)>,
     pub wish: Wish,
-    /// What the user's own configuration has of the steps.
     pub running: Option<Running>,
     /// Connections; `None`: by how slow the API is.
     pub connections: Option<u32>,

@@ -132,7 +132,6 @@ fn go_through(known: &mut Known, strangers: &[(String, Target)], stop: &Stop) ->
 }
 
 impl Known {
-    /// How long one request takes when nobody else asks, the median.
     pub(super) fn alone(&self) -> Duration {
         Duration::from_secs_f64(self.once.total)
     }

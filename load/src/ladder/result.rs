@@ -1,7 +1,7 @@
 //! What the ladder comes to: figures per step and party, over rounds; the JSON of `millstream ladder` is this.
 //!
 //! Pure: rounds in, figures out. A step of which any answer was wrong keeps its figures and loses its factor: it is never
-//! counted. Next: `worth` and `table`, which read it.
+//! counted. Next: `gain` and `table`, which read it.
 
 use super::course;
 use crate::correctness::{Caching, How};
@@ -19,7 +19,6 @@ use serde::Serialize;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Climbed {
-    /// The API, as the user wrote it.
     pub url: String,
     pub is_simulated: bool,
     pub began_unix_milliseconds: u64,
@@ -44,7 +43,6 @@ pub struct Climbed {
     pub running: Option<Running>,
     /// Whose answers are others' too, and why they are not to be cached as they are, a sentence each.
     pub personal: Vec<String>,
-    /// Every step of every party, in the order of the table.
     pub measures: Vec<Measure>,
     pub verdict: Vec<String>,
     pub notes: Vec<String>,
@@ -85,7 +83,6 @@ pub struct Figures {
     /// The median time to the first byte, microseconds, median of the rounds.
     #[serde(rename = "first_byte_p50_us")]
     pub first_byte_p50: u64,
-    /// Right answers of all rounds.
     pub answers: u64,
     pub errors: Errors,
     pub bytes_read: u64,
@@ -107,7 +104,6 @@ pub struct Cpu {
     pub proxy: Option<f64>,
     /// The API, where it runs on this machine and its process may be seen.
     pub origin: Option<f64>,
-    /// This program while it made requests.
     pub generator: f64,
 }
 
@@ -222,7 +218,6 @@ impl Measure {
         rank::nearest(&self.rounds, median, |round| round.outcome.rate())
     }
 
-    /// Its figures, where they may be counted.
     pub fn counted(&self) -> Option<&Figures> {
         self.figures.as_ref().filter(|_| self.wrong.is_none())
     }

@@ -128,7 +128,6 @@ impl Account {
         account
     }
 
-    /// What came to it since an earlier reading of the same.
     pub(super) fn since(&self, earlier: &Account) -> Spent {
         let seconds = self.at.saturating_duration_since(earlier.at).as_secs_f64();
         if seconds <= 0.0 {

@@ -160,7 +160,6 @@ pub fn read_file(path: &Path) -> Result<Outcome, String> {
     outcome.map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// The published schema of [`write()`]'s text, as JSON Schema 2020-12, with an end of line.
 pub fn schema() -> String {
     text(&schemars::schema_for!(Document<'static>))
 }

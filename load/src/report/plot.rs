@@ -182,7 +182,6 @@ pub(super) struct Plot<'a> {
 }
 
 impl Plot<'_> {
-    /// The figure, with `below` (a table, a sentence) as its end.
     pub(super) fn figure(&self, below: &str) -> String {
         let (wide, narrow) = (fitting(&self.across, WIDE), fitting(&self.across, NARROW));
         let class = |tick: &AxisTick| if narrow.contains(&tick) { "label" } else { "label wide" };

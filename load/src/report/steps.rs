@@ -41,7 +41,6 @@ pub struct Bar {
     pub party: String,
     /// The median, the lowest and the highest requests per second of the rounds; `None`: there is nothing that counts.
     pub rates: Option<[f64; 3]>,
-    /// What stands beside it.
     pub told: String,
 }
 

@@ -1,7 +1,7 @@
 //! Which steps of the ladder a configuration has already.
 //!
 //! Reads the typed configuration and nothing else. Of several locations that pass requests on, the one counts that passes them to the
-//! API, and of those the one with the longest path that the request's begins with. Next: `ladder::worth`, which recommends what is beyond.
+//! API, and of those the one with the longest path that the request's begins with. Next: `ladder::gain`, which recommends what is beyond.
 
 use super::{Fact, Step, holds};
 use crate::target::Url;

@@ -28,7 +28,6 @@ struct BoardState {
     recent: VecDeque<(i64, Counted)>,
     /// Slices in the making.
     parts: Vec<Counted>,
-    /// Ticks in a part.
     fold: usize,
     /// Of the stretch that lasts: warming up, then measuring.
     answers: u64,

@@ -25,7 +25,6 @@ pub(crate) struct ByUrl {
     row_of: Vec<u8>,
     /// Each with a target that has its URL; the last without one is of all others.
     rows: Vec<(Option<usize>, Counted)>,
-    /// URLs without one.
     others: usize,
 }
 

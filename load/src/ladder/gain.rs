@@ -1,11 +1,11 @@
 //! What the climb was worth, in sentences: the answer first, then what each step brings, how the others fared, and what the API says.
 //!
 //! Pure, out of the figures alone. Whatever compares two steps asks `chance` first; of fewer rounds than that needs nothing is claimed.
-//! What is wrong with a climb is `trouble`'s to say; what limits at the top is said by `climb`, which knows the evidence.
+//! What is wrong with a climb is `problems`'s to say; what limits at the top is said by `climb`, which knows the evidence.
 
 use super::chance::{self, Best, FEWEST};
+use super::problems;
 use super::result::{Climbed, Figures, Measure};
-use super::trouble;
 use crate::correctness::Keeps;
 use crate::peer::Party;
 use crate::report::quantity::{Count, Number, Times};
@@ -26,11 +26,11 @@ pub fn sentences(climbed: &Climbed) -> Vec<String> {
     // What a cache would give to the wrong client is worth more than any factor.
     let (leaks, others) =
         if climb.shares() { (&climbed.personal[..], &[][..]) } else { (&[][..], &climbed.personal[..]) };
-    let mut out: Vec<String> = trouble::breaks(climbed).into_iter().chain(leaks.iter().cloned()).collect();
+    let mut out: Vec<String> = problems::breaks(climbed).into_iter().chain(leaks.iter().cloned()).collect();
     out.extend(climb.not_cached());
     out.push(climb.answer());
     out.extend(others.iter().cloned());
-    out.extend(trouble::sentences(climbed));
+    out.extend(problems::sentences(climbed));
     if climbed.rounds >= FEWEST {
         out.extend(climb.each());
         out.extend(Party::ALL.into_iter().filter_map(|party| multiplexed(climbed, party)));
@@ -107,7 +107,6 @@ impl<'a> Climb<'a> {
         (is_more && self.rate(best.step) >= WORTH * self.rate(self.base)).then_some(best)
     }
 
-    /// Where the user is, where that is the base, and which steps below it are lacking: a sentence behind others.
     fn here(&self) -> String {
         let at = self.steps[self.base].0.step;
         if self.climbed.here() != Some(at) {
@@ -252,7 +251,6 @@ fn saved(before: &Figures, step: &Figures) -> Vec<String> {
     [requests, sockets, cpu].into_iter().flatten().collect()
 }
 
-/// What HTTP/2 is worth to a party beside the same over TLS alone, where it did both.
 fn multiplexed(climbed: &Climbed, party: Party) -> Option<String> {
     let at = |step: Step| rated(climbed).find(|(one, _)| (one.step, one.party) == (step, Some(party)));
     let (tls, http2) = (at(Step::Tls)?, at(Step::Http2)?);
