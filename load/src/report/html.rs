@@ -3,7 +3,7 @@
 //! Pictures say nothing that the tables below do not. Next: `run` for what is said, `steps` for several measurements beside each other.
 
 use super::page::{folded, page, paragraphs, section, warning};
-use super::plot::{Curve, Percentiles, Plot, Scale, ends, time_ticks};
+use super::plot::{Curve, PercentileAxis, Plot, Scale, ends, time_ticks};
 use super::quantity::{Count, Number, Share, Time, Unknown, seconds};
 use super::table::{FigureTable, row};
 use super::{figures, run};
@@ -63,7 +63,7 @@ fn distribution(outcome: &Outcome) -> String {
         told[0].0 = "from when it should have started";
         told.push(("from when it was sent", "second", shares(&outcome.service)));
     }
-    let axis = Percentiles::of(outcome.latency.decoded().len());
+    let axis = PercentileAxis::of(outcome.latency.decoded().len());
     let scale = Scale::fitting(told.iter().flat_map(|(.., shares)| shares).map(|(_, value)| *value));
     let curves = told.iter().map(|(name, class, shares)| {
         let points = shares.iter().map(|(share, value)| (axis.place(*share), scale.place(*value))).collect();

@@ -117,14 +117,14 @@ pub(super) fn time_ticks(seconds: f64) -> Vec<AxisTick> {
 
 /// HdrHistogram's axis of percentiles: each nine as wide as the one before it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Percentiles {
+pub(super) struct PercentileAxis {
     nines: f64,
 }
 
-impl Percentiles {
+impl PercentileAxis {
     /// For so many values: the last one stands at the end.
-    pub(super) fn of(values: u64) -> Percentiles {
-        Percentiles { nines: (values.max(10) as f64).log10() }
+    pub(super) fn of(values: u64) -> PercentileAxis {
+        PercentileAxis { nines: (values.max(10) as f64).log10() }
     }
 
     /// Where the share `below` (0 to 1) stands; all of them at the end.
@@ -257,11 +257,11 @@ mod tests {
 
     #[test]
     fn each_nine_is_as_wide_as_the_one_before_and_labels_without_room_are_left_out() {
-        let axis = Percentiles::of(100_000);
+        let axis = PercentileAxis::of(100_000);
         assert!((axis.place(0.9) - 0.2).abs() < 1e-9 && (axis.place(0.999) - 0.6).abs() < 1e-9);
         assert_eq!((axis.place(0.0), axis.place(1.0)), (0.0, 1.0));
-        assert!(Percentiles::of(1_000).ticks().iter().all(|tick| tick.label != "99.99%"));
-        let ticks = Percentiles::of(1_000_000).ticks();
+        assert!(PercentileAxis::of(1_000).ticks().iter().all(|tick| tick.label != "99.99%"));
+        let ticks = PercentileAxis::of(1_000_000).ticks();
         assert_eq!(labels(&ticks, 900.0), "0% 50% 75% 90% 99% 99.9% 99.99% 99.999% 99.9999%");
         assert_eq!(labels(&ticks, 240.0), "50% 99% 99.9% 99.999%");
     }
