@@ -17,13 +17,11 @@ use crate::plan::Expect;
 use crate::probe::Reply;
 use std::sync::Arc;
 
-/// The values of a header field, in order.
 pub fn values<'a>(answer: &'a Reply, name: &'a str) -> impl Iterator<Item = &'a str> {
     let named = answer.fields.iter().filter(move |(own, _)| own.eq_ignore_ascii_case(name));
     named.map(|(_, value)| value.as_str())
 }
 
-/// How closely answers are looked at.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum How {
@@ -34,23 +32,17 @@ pub enum How {
     StatusAndLength,
 }
 
-/// What every answer of every step is held to.
 #[derive(Debug, Clone)]
 pub struct Standard {
-    /// How closely.
     pub how: How,
-    /// What the generator compares each answer with.
     pub expect: Expect,
     /// The least and the greatest mean length of a body that passes.
     pub lengths: (f64, f64),
-    /// The same in a sentence.
     pub words: String,
 }
 
-/// What two answers of the API, one after the other, say that a right answer is.
-///
-/// # Errors
-/// One sentence, where the API's own answer is an error: there is nothing to measure then.
+/// What two answers of the API, one after the other, say that a right answer is. Errors: one sentence, where the API's own
+/// answer is an error: there is nothing to measure then.
 pub fn standard(first: &Reply, second: &Reply) -> Result<Standard, String> {
     if let Some(failed) = [first, second].into_iter().find(|answer| answer.status >= 400) {
         return Err(refused(failed.status));
@@ -115,7 +107,6 @@ impl Standard {
     }
 }
 
-/// Why an API that answers with an error is not measured, and what to do.
 fn refused(status: u16) -> String {
     let advice = match status {
         401 | 403 => "give it what it wants with -H 'Authorization: …'",

@@ -21,7 +21,6 @@ use crate::pipeline::Pipeline;
 use crate::plan::{Mode, OPEN_CONNECTIONS, Plan, PlanError};
 use crate::stream;
 use crate::tally::{Board, TICK, Tally};
-use cost::Share;
 use millstream_net::{clock, cores, limits};
 use rustls::ClientConfig;
 use std::collections::HashSet;
@@ -34,16 +33,13 @@ use worker::{Report, Worker};
 /// Files that a process has open besides those of the threads and connections of a run.
 const OTHER_FILES: u64 = 64;
 
-/// What the threads of a run share, all of it read only but for the board.
 pub(crate) struct RunShared<'a> {
     plan: &'a Plan,
     stop: &'a AtomicBool,
     board: Board,
     /// Moments are nanoseconds from here.
     start: Instant,
-    /// When measuring begins.
     begin: u64,
-    /// When it ends, if by time.
     end: Option<u64>,
     tls: Option<Arc<ClientConfig>>,
 }
@@ -66,10 +62,7 @@ fn other_files(threads: u32) -> u64 {
     3 * u64::from(threads) + OTHER_FILES
 }
 
-/// Whether the plan makes sense and this system can carry it out; opens nothing.
-///
-/// # Errors
-/// Why not.
+/// Whether the plan makes sense and this system can carry it out; opens nothing. Errors: why not.
 pub fn check(plan: &Plan) -> Result<(), PlanError> {
     plan.check()?;
     let connections = plan.connections;
@@ -93,10 +86,8 @@ pub fn most_connections(threads: u32) -> u32 {
 }
 
 /// Carries the plan out; blocks until its end, or a tenth of a second after `stop` is set: then the outcome is that of the
-/// time so far. `watch` is told how things stand, about ten times a second.
-///
-/// # Errors
-/// The plan makes no sense here, or the system refuses what it needs; nothing has been sent then.
+/// time so far. `watch` is told how things stand, about ten times a second. Errors: the plan makes no sense here, or the
+/// system refuses what it needs; nothing has been sent then.
 pub fn run(plan: &Plan, stop: &AtomicBool, watch: &mut dyn FnMut(&Progress)) -> Result<Outcome, PlanError> {
     check(plan)?;
     let secure = || plan.targets.iter().filter(|target| target.tls.is_some());
@@ -138,7 +129,6 @@ fn run_threads<Protocol: Exchange>(
     }))
 }
 
-/// Tells `watch` how things stand until all threads have ended; what came of it.
 fn look_on(run: &RunShared<'_>, told: &Receiver<Report>, watch: &mut dyn FnMut(&Progress)) -> Outcome {
     let (mut machine, mut own) = (Cores::read(), cost::thread_cpu());
     let (mut reports, mut is_warming) = (Vec::new(), run.begin > 0);
@@ -178,12 +168,12 @@ fn outcome(run: &RunShared<'_>, reports: &[Report], machine_busy: f64, own_cpu: 
     let counts = tally.counts();
     let measured = seconds(ended.saturating_sub(began)).max(last_interval(plan, &counts));
     let cpu = seconds(reports.iter().map(|report| report.cpu).sum::<u64>() + own_cpu);
-    let most = |share: fn(Share) -> f64| reports.iter().map(|report| share(report.share)).fold(0.0, f64::max);
+    let most = |share: fn(&Report) -> f64| reports.iter().map(share).fold(0.0, f64::max);
     let mut generator = Generator {
         cpu_seconds: cpu,
         cpu_per_answer: if counts.answers > 0 { cpu * 1e6 / counts.answers as f64 } else { 0.0 },
-        busiest_thread: most(|share| share.ran.min(1.0)),
-        keenest_thread: most(|share| (share.ran + share.waited).min(1.0)),
+        busiest_thread: most(|report| report.ran.min(1.0)),
+        keenest_thread: most(|report| (report.ran + report.waited).min(1.0)),
         send_lag_p99: tally.send_lag_p99(),
         cores: u32::try_from(cores::usable()).unwrap_or(u32::MAX),
         machine_busy,
@@ -191,7 +181,7 @@ fn outcome(run: &RunShared<'_>, reports: &[Report], machine_busy: f64, own_cpu: 
     };
     let is_out_of_ports = reports.iter().any(|report| report.is_out_of_ports);
     let latency = Latency::with_unfinished(&tally.total.latency, &tally.waiting);
-    let waited = most(|share| share.waited);
+    let waited = most(|report| report.waited);
     if is_out_of_ports || counts.answers > 0 && measured >= SHORTEST {
         let p99 = latency.percentile(99.0);
         generator.limits = cost::limits(plan, &generator, p99, waited, is_out_of_ports);
@@ -237,7 +227,6 @@ fn last_interval(plan: &Plan, counts: &Counts) -> f64 {
     }
 }
 
-/// Each URL once, as they first come.
 fn urls(plan: &Plan) -> Vec<String> {
     let mut seen = HashSet::new();
     let urls = plan.targets.iter().map(|target| &target.url);

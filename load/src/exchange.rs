@@ -20,15 +20,12 @@ pub trait Asked<'a>: Fn(usize) -> &'a Target {}
 
 impl<'a, Of: Fn(usize) -> &'a Target> Asked<'a> for Of {}
 
-/// A whole answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answer {
-    /// Its status.
     pub status: u16,
     pub is_persistent: bool,
     /// Whether its body is the expected one; true where any will do.
     pub is_body_right: bool,
-    /// Bytes of its body.
     pub body: u64,
     /// When it began, interim ones not counted (RFC 9110 §15.2).
     pub first_byte: u64,
@@ -39,9 +36,7 @@ pub struct Answer {
 pub enum Event {
     /// HTTP/2: the server's first SETTINGS, and how many requests it allows at once. They can be sent.
     Greeted(u32),
-    /// A whole answer to the request at this place.
     Answered(usize, Answer),
-    /// HTTP/2: the stream at this place came to nothing good.
     Failed(usize, Fault),
     /// GOAWAY of HTTP/2: no more requests can be sent, and the newest ones will have no answer (RFC 9113 §6.8).
     GoneAway {
@@ -53,7 +48,6 @@ pub enum Event {
     Surplus,
 }
 
-/// Why a stream of HTTP/2 came to nothing good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     Reset(ErrorCode),
@@ -66,14 +60,11 @@ pub enum Fault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Broken(pub ErrorCode, pub &'static str);
 
-/// How many bytes are consumed, and the event that comes of them.
 pub type Came = Result<(usize, Option<Event>), Broken>;
 
-/// See the module.
 pub trait Exchange: Default + Send {
     /// Whether the connection goes on when one of its requests is given up.
     const HAS_STREAMS: bool;
-    /// What the connections of one thread share.
     type Room: Default + Send;
 
     /// Says what stands before the first request, if it was not said yet. Whether requests can be sent already.
@@ -82,9 +73,7 @@ pub trait Exchange: Default + Send {
     }
     /// Whether another request may be on its way where this side wants so many at once.
     fn has_room(&self, wanted: u32) -> bool;
-    /// Another request, at the last place; `number` is that of its target.
     fn open(&mut self, number: u32, target: &Target);
-    /// What is to be sent; empty: nothing at present.
     fn unsent<'s, 'a: 's>(&'s mut self, asked: &impl Asked<'a>, room: &'s mut Self::Room) -> &'s [u8];
     /// So many bytes of it were sent. Returns how many requests have gone out whole with them, the last of [`Exchange::gone_out`].
     fn sent<'a>(&mut self, count: usize, asked: &impl Asked<'a>) -> usize;
@@ -92,10 +81,8 @@ pub trait Exchange: Default + Send {
     fn is_held_up(&self) -> bool;
     /// How many requests, the oldest, have gone out whole.
     fn gone_out(&self) -> usize;
-    /// Reads on, up to the next event; without one all bytes are consumed. `now` is when they came.
-    ///
-    /// # Errors
-    /// The connection is broken; what is to be said to the server is in [`Exchange::unsent`].
+    /// Reads on, up to the next event; without one all bytes are consumed. `now` is when they came. Errors: the connection
+    /// is broken; what is to be said to the server is in [`Exchange::unsent`].
     fn read<'a>(&mut self, bytes: &[u8], asked: &impl Asked<'a>, room: &mut Self::Room, now: u64) -> Came;
     /// The connection ended in order: the answer to the oldest request that is whole with that.
     fn end(&mut self) -> Option<Answer> {
@@ -112,7 +99,6 @@ pub trait Exchange: Default + Send {
     fn take_location(&mut self) -> Option<Arc<str>> {
         None
     }
-    /// What is kept of answers, if anything is.
     fn kept(&mut self) -> &mut Option<Box<Collected>>;
 }
 
@@ -123,7 +109,6 @@ pub struct Collected {
     pub announced: Option<u64>,
     /// Its body, transfer coding taken off, up to `most` bytes and one read more.
     pub body: Vec<u8>,
-    /// See `body`.
     pub most: usize,
 }
 
@@ -145,25 +130,19 @@ impl Collected {
 pub(crate) struct Coming {
     /// 0: no head but interim ones has come.
     pub(crate) status: u16,
-    /// 0: not yet.
     pub(crate) first_byte: u64,
-    /// Bytes of the body so far.
     pub(crate) body: u64,
-    /// The request was a HEAD.
     pub(crate) is_head: bool,
-    /// What the body must be.
     expected: Option<Arc<[u8]>>,
     is_wrong: bool,
 }
 
 impl Coming {
-    /// Nothing yet, of the answer to this request.
     #[inline]
     pub(crate) fn to(target: &Target) -> Coming {
         Coming { is_head: target.is_head, expected: target.expect.body.clone(), ..Coming::default() }
     }
 
-    /// More of the body.
     #[inline]
     pub(crate) fn data(&mut self, data: &[u8]) {
         if let Some(expected) = &self.expected
@@ -176,7 +155,6 @@ impl Coming {
         self.body += data.len() as u64;
     }
 
-    /// Its end.
     #[inline]
     pub(crate) fn whole(self, is_persistent: bool) -> Answer {
         let Coming { status, first_byte, body, is_head, expected, is_wrong } = self;

@@ -1,13 +1,11 @@
 //! The highest rate that holds: an open loop at one rate after the other, higher where it held, lower where it did not, and
 //! at last the same rate again and again, to see that it holds.
 //!
-//! A rate holds where the server keeps up with it ([`crate::outcome::KEPT_UP`]), and latency and errors stay within the goal
-//! (`goal`). What is unanswered at the end of a trial is not late as long as it is what the rate and a latency make that was not
+//! A rate holds where the server keeps up with it ([`crate::outcome::KEPT_UP`]), and latency and errors stay within the goal. What is unanswered at the end of a trial is not late as long as it is what the rate and a latency make that was not
 //! overloaded (Little's law): the queue of a server that falls behind is longer. A trial that did not hold, and in which the
 //! generator was late, says nothing and is done again, so often at the most that the search ends. Which rate is next, `search` says; [`run`]
 //! carries its trials out. Next: `drive`.
 
-mod goal;
 mod search;
 #[cfg(test)]
 mod tests;
@@ -17,8 +15,9 @@ use crate::outcome::{Confirmed, Goal, KEPT_UP, Outcome, SearchOutcome, Tried};
 use crate::plan::{Arrivals, Mode, Plan, PlanError, RATE};
 use crate::probe;
 use crate::progress::Progress;
-use crate::report::quantity::{Number, Quantity, Rate, plural, seconds};
+use crate::report::quantity::{Count, Number, Quantity, Rate, Share, Time, plural, seconds};
 use search::{MAY_FAIL, search};
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -37,16 +36,13 @@ const SHORTEST: f64 = 0.2;
 /// A rate that is by this share too high must show.
 const EXCESS: f64 = 0.1;
 
-/// What a search has to tell while it goes on.
 #[derive(Debug)]
 pub enum SearchSight<'a> {
     /// A rate is tried now; none: a closed loop, for a first guess.
     Begins(Option<f64>),
     /// From this rate on trials take so long, as shorter ones could not tell.
     Lengthened(f64, Duration),
-    /// How that run stands.
     Goes(&'a Progress),
-    /// It is over.
     Ended(&'a Tried),
 }
 
@@ -72,7 +68,6 @@ fn least(goal: Goal, rate: f64, alone: Duration) -> f64 {
     (least * 10.0).ceil() / 10.0
 }
 
-/// Refuses trials that are too short at any rate.
 fn check(plan: &Plan, goal: Goal, alone: Duration) -> Result<(), PlanError> {
     let least = least(goal, RATE, alone);
     let Some(duration) = plan.duration.filter(|duration| duration.as_secs_f64() < least) else {
@@ -84,7 +79,6 @@ fn check(plan: &Plan, goal: Goal, alone: Duration) -> Result<(), PlanError> {
     )))
 }
 
-/// A search under way.
 struct Searching<'a> {
     /// Its duration is that of a trial.
     plan: Plan,
@@ -104,7 +98,6 @@ struct Searching<'a> {
 }
 
 impl Searching<'_> {
-    /// Whatever the user stopped says nothing.
     fn go_on(&self) -> Result<(), Option<PlanError>> {
         if self.stop.load(Ordering::Relaxed) || late(&self.trials) >= LATE { Err(None) } else { Ok(()) }
     }
@@ -114,7 +107,6 @@ impl Searching<'_> {
         drive::run(plan, self.stop, &mut |progress| watch(SearchSight::Goes(progress)))
     }
 
-    /// The rate of a closed loop, from which the search begins.
     fn guess(&mut self) -> Result<f64, PlanError> {
         (self.watch)(SearchSight::Begins(None));
         let plan = &self.plan;
@@ -130,7 +122,6 @@ impl Searching<'_> {
         Ok(guessed)
     }
 
-    /// One trial: whether the rate held, where it says anything.
     fn trial(&mut self, rate: f64, is_further: bool) -> Result<Option<bool>, Option<PlanError>> {
         self.go_on()?;
         let least = Duration::from_secs_f64(least(self.goal, rate, self.alone));
@@ -164,7 +155,6 @@ impl Searching<'_> {
         Ok(holds)
     }
 
-    /// What is told of it all.
     fn ended(mut self, found: Option<(f64, Confirmed)>) -> Result<Option<Outcome>, PlanError> {
         let is_stopped = self.stop.load(Ordering::Relaxed);
         let ended = match self.gone.map(|from| self.trials[from].rate) {
@@ -190,11 +180,9 @@ impl Searching<'_> {
     }
 }
 
-/// Searches: the outcome of the best trial, with what was found; none where the user stopped before there was one. Each trial is the
-/// plan at one rate: its mode is replaced, its duration is that of a trial, and longer where a low rate takes that.
-///
-/// # Errors
-/// The plan makes no sense, its trials are too short at any rate, nothing at all is answered, or no rate held.
+/// Searches: the outcome of the best trial, with what was found; none where the user stopped before there was one. Each
+/// trial is the plan at one rate: its mode is replaced, its duration is that of a trial, and longer where a low rate takes
+/// that. Errors: the plan makes no sense, its trials are too short at any rate, nothing at all is answered, or no rate held.
 pub fn run(
     plan: &Plan,
     arrivals: Arrivals,
@@ -222,7 +210,6 @@ fn calm(alone: Duration, held: &[(f64, Outcome)], rate: f64) -> f64 {
     lower.map(|(_, outcome)| outcome.latency.mean / 1e6).fold(alone.as_secs_f64(), f64::max)
 }
 
-/// What came of a trial of a server that keeps up with this mean latency, seconds.
 fn tried(goal: Goal, outcome: &Outcome, calm: f64) -> Tried {
     // As a trial is at least so many answers long, no more than their part of what was due is on its way.
     let on_their_way = outcome.on_their_way(calm.min(outcome.seconds / ANSWERS));
@@ -239,7 +226,6 @@ fn tried(goal: Goal, outcome: &Outcome, calm: f64) -> Tried {
     }
 }
 
-/// In how many trials the generator was late.
 fn late(trials: &[Tried]) -> usize {
     trials.iter().filter(|trial| trial.is_late).count()
 }
@@ -263,7 +249,6 @@ fn likeliest(trials: &[Tried], held: impl Iterator<Item = f64> + Clone) -> Optio
     open.or_else(|| held.min_by(f64::total_cmp))
 }
 
-/// That the generator was late too often, and what would tell.
 fn too_late(trials: &[Tried]) -> Option<String> {
     let (late, all) = (late(trials), trials.len());
     let words =
@@ -277,7 +262,6 @@ fn lowest<'a>(trials: impl Iterator<Item = &'a Tried>) -> Option<&'a Tried> {
     failed.min_by(|a, b| a.rate.total_cmp(&b.rate).then(a.is_late.cmp(&b.is_late)))
 }
 
-/// Why no rate is told.
 fn nothing(trials: &[Tried]) -> String {
     let told = lowest(trials.iter().filter(|trial| !trial.is_late));
     let told = told.map(|trial| (Number(trial.rate), trial.miss.as_deref().unwrap_or_default()));
@@ -286,7 +270,6 @@ fn nothing(trials: &[Tried]) -> String {
     late.unwrap_or_else(|| format!("no rate held, not even {rate} requests/s: {why}"))
 }
 
-/// What was found, how often it held, and what lies above; `ended`: why it was not confirmed, but for a late generator.
 fn conclusion(rate: f64, confirmed: Option<Confirmed>, trials: &[Tried], ended: &str) -> String {
     let told = Number(rate);
     let Some(Confirmed { held, of }) = confirmed else {
@@ -305,4 +288,71 @@ fn conclusion(rate: f64, confirmed: Option<Confirmed>, trials: &[Tried], ended: 
         }
     });
     format!("{at_least}{told} requests/s hold, in {held} of {of} further trials; {above}")
+}
+
+/// Answers that are errors by so much more than the goal allows are the server's, however late the generator was.
+const FAR: f64 = 0.1;
+/// Fewer answers than this on a connection are few.
+const FEW: u64 = 10;
+
+#[derive(Debug, Clone, PartialEq)]
+struct Miss {
+    why: String,
+    is_generators: bool,
+}
+
+impl fmt::Display for Goal {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let keeps_up = || "the server keeps up".to_owned();
+        let p99 = self.p99.map_or_else(keeps_up, |p99| format!("p99 at most {}", Time(p99 as f64)));
+        write!(out, "{p99}, at most {} errors", Share(self.errors))
+    }
+}
+
+impl Goal {
+    /// Whether an open loop held; its outcome says which rate it was. So many may be on their way at its end. What was
+    /// answered was answered, however late it was sent; a miss is the generator's where its lateness may be the cause.
+    fn judge(&self, outcome: &Outcome, on_their_way: f64) -> Option<Miss> {
+        let (generator, counted) = (&outcome.generator, &outcome.counts.errors);
+        let (errors, kept_up) = (outcome.error_share(), outcome.kept_up_but_for(on_their_way));
+        // An answer that took longer than the whole trial came out of a queue.
+        let trial = (outcome.seconds * 1e6) as u64;
+        let (p99, limit) = (outcome.latency.percentile(99.0), self.p99.unwrap_or(u64::MAX).min(trial));
+        // What the generator could not send is its own; so is a latency that is its own delay.
+        let (why, is_its_own) = if outcome.due() == outcome.counts.unfinished {
+            ("there was no response in time".to_owned(), false)
+        } else if errors > self.errors {
+            let kinds = counted.found().map(|(kind, count, _)| format!("{kind} {}", Count(count)));
+            let kinds = kinds.collect::<Vec<_>>().join(", ");
+            // A late generator sends several at once, which a server may refuse, and one without ports cannot connect.
+            let far = errors - outcome.share(counted.connect) > self.errors + FAR;
+            (format!("{} were errors ({kinds})", Share(errors)), !far && !generator.is_busy())
+        } else if kept_up < KEPT_UP {
+            (format!("only {} got a response in time", Share(kept_up)), true)
+        } else if p99 > limit {
+            let is_its_own = generator.is_busy() || p99.saturating_sub(generator.send_lag_p99) <= limit;
+            (format!("p99 was {}", Time(p99 as f64)), is_its_own)
+        } else {
+            return None;
+        };
+        Some(match &generator.limits {
+            Some(limits) if is_its_own => Miss { why: limits.clone(), is_generators: true },
+            _ => Miss { why: why + &closings(outcome), is_generators: false },
+        })
+    }
+}
+
+/// A cause, where the server closed many connections that clients went on with: behind the first of each client one was opened for every
+/// few answers.
+fn closings(outcome: &Outcome) -> String {
+    let (opened, clients) = (outcome.counts.connections, u64::from(outcome.connections));
+    let more = opened.saturating_sub(clients);
+    if !outcome.keep_alive || more < clients / 2 || more < outcome.counts.whole() / FEW || more == 0 {
+        return String::new();
+    }
+    let [opened, clients] = [opened, clients].map(Count);
+    format!(
+        "; {opened} connections were opened for {clients}, because the server closes those in use: see its limit of connections \
+         (worker_connections), and of requests on one"
+    )
 }

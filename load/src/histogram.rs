@@ -11,7 +11,6 @@ use hdrhistogram::serialization::{Deserializer, Serializer as _, V2DeflateSerial
 /// The longest text that is read back: far more than a histogram of a day has (one of 24 hours is below 200 KB).
 const LONGEST: usize = 4 << 20;
 
-/// Significant decimal digits of a recorded value.
 pub const DIGITS: u8 = 3;
 
 /// The longest duration that is told apart from longer ones, microseconds: an hour.

@@ -14,7 +14,6 @@ pub(crate) const HEAD: HeadLimits = HeadLimits { line: 256 * 1024, total: 512 * 
 /// What a line counts for in a table besides its text (RFC 7541 §4.1).
 const BESIDE: usize = 32;
 
-/// See the module.
 #[derive(Debug)]
 pub struct Http2Request {
     /// For a server whose table has nothing of it.
@@ -33,10 +32,7 @@ pub struct Http2Request {
 type FieldList = Vec<(Vec<u8>, Vec<u8>)>;
 
 impl Http2Request {
-    /// The request that these bytes of HTTP/1 are, body included.
-    ///
-    /// # Errors
-    /// What is wrong with them.
+    /// The request that these bytes of HTTP/1 are, body included. Errors: what is wrong with them.
     pub fn of(whole: &Arc<[u8]>, is_https: bool) -> Result<Http2Request, &'static str> {
         let mut head = RequestHead::default();
         if head.parse(whole, &HEAD).map_err(|_| "its head is not as HTTP has it")? == Progress::Partial {
@@ -71,7 +67,6 @@ impl Http2Request {
         })
     }
 
-    /// Its body.
     #[inline]
     pub(crate) fn body(&self) -> &[u8] {
         &self.whole[self.body..]

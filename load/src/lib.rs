@@ -35,5 +35,4 @@ pub mod peer;
 pub mod correctness;
 pub mod verdict;
 pub mod ladder;
-pub mod sizing;
 pub mod capacity;

@@ -4,24 +4,19 @@ use crate::outcome::Outcome;
 use crate::report::quantity::{Count, Quantity, Rate, Share, Time};
 use serde::Serialize;
 
-/// Which figure.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
-    /// Answers as expected per second.
     Rate,
     /// A percentile of latency, microseconds; 100 is the longest.
     Latency(f64),
-    /// The mean latency, microseconds.
     Mean,
     /// The share of errors, 0 to 1.
     ErrorShare,
-    /// How many errors there were.
     Errors,
 }
 
 impl Metric {
-    /// Its value in a run.
     pub fn of(self, outcome: &Outcome) -> f64 {
         match self {
             Metric::Rate => outcome.rate(),
@@ -32,7 +27,6 @@ impl Metric {
         }
     }
 
-    /// The unit of its values, as JSON names it.
     pub fn unit(self) -> &'static str {
         match self {
             Metric::Rate => "per_second",
@@ -51,7 +45,6 @@ impl Metric {
         }
     }
 
-    /// A value of it as people read it.
     pub fn told(self, value: f64) -> Quantity {
         match self {
             Metric::Rate => Rate(value),

@@ -7,7 +7,6 @@
 //! order. `out` gathers what is to be sent; bodies go into it as the server's windows allow. Nothing is kept of what comes but a
 //! frame that is cut off and a header block. Never panics, whatever comes. Next: `multiplex::receiving`; `drive`, `probe`.
 
-mod heads;
 mod receiving;
 #[cfg(test)]
 mod tests;
@@ -45,7 +44,6 @@ struct OpenStream {
     announced: Option<u64>,
     /// Octets that came since its window was opened.
     received: u32,
-    /// Octets of the request's body that went out.
     sent: usize,
     is_sent: bool,
     window: Window,
@@ -55,12 +53,10 @@ struct OpenStream {
 enum Table {
     #[default]
     Empty,
-    /// The lines of this target.
     Has(u32),
     Off,
 }
 
-/// See the module.
 #[derive(Default)]
 pub struct Multiplex {
     out: Vec<u8>,
@@ -83,19 +79,16 @@ pub struct Multiplex {
     is_ending: bool,
     is_leaving: bool,
     table: Table,
-    /// What the server's table is set to.
     table_size: u32,
-    /// The next header block has to say so.
     is_table_changed: bool,
     decoder: HpackDecoder,
-    /// The fields of the head that was decoded last.
     fields: Headers,
     /// A frame that is cut off.
     kept: Vec<u8>,
     blocks: Blocks,
     /// The block that came last, and what it says, where that depends on no table.
     last: Vec<u8>,
-    last_meaning: Option<heads::HeadMeaning>,
+    last_meaning: Option<receiving::HeadMeaning>,
     kept_answer: Option<Box<Collected>>,
 }
 
@@ -198,7 +191,6 @@ impl Exchange for Multiplex {
     }
 }
 
-/// The request of a target as HTTP/2 sends it.
 fn request(target: &Target) -> &Http2Request {
     target.http2.as_ref().expect("a plan is checked to speak HTTP/2 to every target or to none")
 }

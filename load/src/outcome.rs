@@ -5,14 +5,12 @@
 
 mod demand;
 mod errors;
-mod http2;
 mod latency;
 
 pub use demand::{Cause, Judged, Kept, NotReached, ScheduleOutcome, StageOutcome};
 pub use errors::{Errors, Failure};
-pub use http2::Http2Outcome;
 pub(crate) use latency::percentile;
-pub use latency::{Latency, PERCENTILES};
+pub use latency::{Latency, PERCENTILES, Percentiles};
 
 use crate::plan::Mode;
 use schemars::JsonSchema;
@@ -47,8 +45,7 @@ pub struct Outcome {
     /// When measuring began, milliseconds since 1970.
     pub began_unix_milliseconds: u64,
     /// How long the load went on before, in seconds; nothing of that was counted.
-    #[serde(default)]
-    #[serde(rename = "warm_up_seconds")]
+    #[serde(default, rename = "warm_up_seconds")]
     pub warm_up: f64,
     /// How long was measured, after warming up.
     pub seconds: f64,
@@ -238,8 +235,7 @@ pub struct Slice {
     /// Everything else.
     pub errors: u64,
     /// The mean latency in it, microseconds. What had no answer at the end of the run is in the last slice's latencies.
-    #[serde(default)]
-    #[serde(rename = "mean_us")]
+    #[serde(default, rename = "mean_us")]
     pub mean: f64,
     /// The median latency in it, microseconds.
     #[serde(rename = "p50_us")]
@@ -360,5 +356,32 @@ impl Outcome {
     pub(crate) fn share(&self, part: u64) -> f64 {
         let all = self.due();
         if all == 0 { 0.0 } else { part as f64 / all as f64 }
+    }
+}
+
+/// A run over HTTP/2.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Http2Outcome {
+    /// Streams of one connection that the server allows at once (SETTINGS_MAX_CONCURRENT_STREAMS), the least that was said;
+    /// `null`: as many as were asked for, or more.
+    pub allowed: Option<u32>,
+    /// Connections that the server wanted to end (GOAWAY).
+    pub going_away: u64,
+    /// Streams that the server ended (RST_STREAM), by the name of its reason.
+    pub resets: BTreeMap<String, u64>,
+    /// The first rule that the server broke, to stand behind "the server sent "; `null`: none.
+    pub broken: Option<String>,
+}
+
+impl Http2Outcome {
+    /// Adds what another thread has to say.
+    pub fn add(&mut self, other: &Http2Outcome) {
+        self.allowed = self.allowed.into_iter().chain(other.allowed).min();
+        self.going_away += other.going_away;
+        for (name, count) in &other.resets {
+            *self.resets.entry(name.clone()).or_default() += count;
+        }
+        self.broken = self.broken.take().or_else(|| other.broken.clone());
     }
 }

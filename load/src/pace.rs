@@ -15,15 +15,12 @@ const PARTS: u64 = 65_536;
 
 #[derive(Debug, Clone)]
 pub(crate) enum Growth {
-    /// In a straight line: nanoseconds between two requests.
     Rate(f64),
-    /// In parabolas, one a stage.
     Stages(Vec<Ramp>),
     /// Each where it is, nanoseconds from the start, in order.
     Moments(Arc<[u64]>),
 }
 
-/// A stage whose rate goes in a straight line.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ramp {
     /// Nanoseconds from the start of the run.
@@ -95,13 +92,11 @@ impl Growth {
     }
 }
 
-/// The due moments of one stream of requests, in order.
 #[derive(Debug, Clone)]
 pub struct Pace {
     growth: Growth,
     /// Requests before the next one; not whole where it is shifted or random.
     before: f64,
-    /// When the next one should start.
     due: f64,
     random: Option<Rng>,
     /// Where the first stands; equal distances are multiples from here, so that nothing adds up.
@@ -130,7 +125,6 @@ impl Pace {
         self.due = self.growth.at(self.before);
     }
 
-    /// When the next request should start, in nanoseconds.
     pub fn due(&self) -> u64 {
         self.due as u64
     }

@@ -1,25 +1,23 @@
 //! Who takes part in a measurement: processes started for it, processes found by what they listen on, and what each costs.
 //!
 //! A [`Process`] is a child in a directory of its own (`place`) that outlives neither its value nor this process. `account`
-//! says what CPU a process used and wanted, `throttle` whether a limit held it back, `listening` who answers at an address,
-//! `sockets` what connections leave behind, `meter` all of it over one run. Linux's /proc is read, by the crate of
+//! says what CPU a process used and wanted, `throttle` whether a limit held it back, `sockets` who answers at an address
+//! and what connections leave behind, `meter` all of it over one run. Linux's /proc is read, by the crate of
 //! that name but for the timers of sockets, which it leaves out; nothing here decides what the figures mean. Next: `verdict`.
 
 mod place;
 mod process_table;
 mod throttle;
 mod sockets;
-mod listening;
 mod account;
 mod meter;
 #[cfg(test)]
 mod tests;
 
 pub use account::{Spent, Whose};
-pub use listening::{Listener, is_taken, listener};
-pub use meter::{API, GENERATOR, Meter, Metered, PROXY, SHORTEST, TOO_SHORT};
+pub use meter::{API, GENERATOR, Meter, Metered, MeteredRun, PROXY, SHORTEST, TOO_SHORT, watched};
 pub use place::{Place, SHARED_MEMORY, clear_away};
-pub use sockets::time_wait_of_late;
+pub use sockets::{Listener, is_taken, listener, time_wait_of_late};
 
 pub use crate::machine::link_speed;
 
@@ -43,7 +41,6 @@ use std::time::Duration;
 const END: Duration = Duration::from_secs(3);
 /// The longest pause between two attempts to connect.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
-/// The longest single attempt to connect.
 const ATTEMPT: Duration = Duration::from_millis(250);
 /// Of what a process said, so much of the end is kept for the user.
 const SAID: u64 = 4 << 10;
@@ -61,17 +58,13 @@ pub struct Process {
     output: File,
     /// Whether its number may be somebody else's by now.
     is_waited_for: bool,
-    /// What cuts waiting for it short.
     stop: Option<Stop>,
     // Behind the child, which works in it.
     place: Place,
 }
 
 impl Process {
-    /// Starts a command in a directory; what it prints goes to a file there.
-    ///
-    /// # Errors
-    /// It cannot be started.
+    /// Starts a command in a directory; what it prints goes to a file there. Errors: it cannot be started.
     pub fn start(name: &str, mut command: Command, place: Place) -> Result<Process, Unmeasured> {
         let mut start = || -> io::Result<_> {
             let output =
@@ -105,17 +98,14 @@ impl Process {
         self
     }
 
-    /// Its process id, which is also its group's.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Its directory.
     pub fn place(&self) -> &Place {
         &self.place
     }
 
-    /// How it ended, if it has.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         if !self.is_waited_for && self.wait_for_end(Duration::ZERO, None) != Woken::Ready {
             return None;
@@ -135,10 +125,8 @@ impl Process {
     /// Returns once it accepts connections on an address.
     ///
     /// Its end is an event; that it listens is none that anybody could await, so connecting is tried again after a pause
-    /// that doubles from 1 ms to 50 ms.
-    ///
-    /// # Errors
-    /// It ended, nobody listens within `within`, somebody else does, or the user wanted to stop.
+    /// that doubles from 1 ms to 50 ms. Errors: it ended, nobody listens within `within`, somebody else does, or the user
+    /// wanted to stop.
     pub fn wait_for(&mut self, address: SocketAddr, within: Duration) -> Result<(), Unmeasured> {
         let began = clock::now();
         let mut pause = Duration::from_millis(1);
@@ -176,7 +164,6 @@ impl Process {
         stop::wait(&self.end, PollFlags::IN, or, within).unwrap_or(Woken::Late)
     }
 
-    /// The last of what it printed, on one line.
     pub fn said(&self) -> String {
         let from = self.output.metadata().map_or(0, |about| about.len().saturating_sub(SAID));
         let mut bytes = [0; SAID as usize];
@@ -205,11 +192,8 @@ impl Drop for Process {
 
 /// An address of this machine that nobody listened on a moment ago, never the same twice in one process.
 ///
-/// Its port is below those that the kernel gives to outgoing connections: a load opens thousands of these, and one of
-/// them could sit on the port before the server does.
-///
-/// # Errors
-/// No port is free.
+/// Its port is below those that the kernel gives to outgoing connections: a load opens thousands of these, and one of them
+/// could sit on the port before the server does. Errors: no port is free.
 pub fn free_address() -> io::Result<SocketAddr> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();

@@ -11,11 +11,9 @@ use crate::step::{Fact, MICRO, SecureOrigin, Step, StepSetting, holds, seconds};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Who stands in front of the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Party {
-    /// This program.
     Millstream,
     /// nginx, on the same file but for a few words.
     Nginx,
@@ -25,9 +23,7 @@ pub enum Party {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
-    /// The file of its configuration.
     pub file: &'static str,
-    /// What is in it.
     pub text: String,
     pub arguments: Vec<String>,
     /// Where it counts the requests that it passed on; `None`: every request is, for nothing is stored.
@@ -45,9 +41,7 @@ pub enum Reached {
 }
 
 struct PartyRow {
-    /// In tables and JSON.
     name: &'static str,
-    /// In sentences.
     title: &'static str,
     file: &'static str,
     template: &'static str,
@@ -123,19 +117,16 @@ static PARTIES: [PartyRow; 4] = [
 ];
 
 impl Party {
-    /// Everybody.
     pub const ALL: [Party; 4] = [Party::Millstream, Party::Nginx, Party::Haproxy, Party::Varnish];
 
     fn row(self) -> &'static PartyRow {
         &PARTIES[self as usize]
     }
 
-    /// Its name in tables and JSON.
     pub fn name(self) -> &'static str {
         self.row().name
     }
 
-    /// Its name as it is written in sentences.
     pub fn title(self) -> &'static str {
         self.row().title
     }
@@ -149,10 +140,8 @@ impl Party {
         folders.map(|folder| folder.join(name)).find(|file| file.is_file())
     }
 
-    /// What is not quite the same as in a step's text when it does the step, if anything, one sentence. `is_secure`: the API speaks TLS.
-    ///
-    /// # Errors
-    /// Why it cannot do the step, as the end of a sentence that begins with its name.
+    /// What is not quite the same as in a step's text when it does the step, if anything, one sentence. `is_secure`: the API
+    /// speaks TLS. Errors: why it cannot do the step, as the end of a sentence that begins with its name.
     pub fn can(self, step: Step, is_secure: bool) -> Result<Option<&'static str>, &'static str> {
         let secure = is_secure.then_some(Fact::Secure);
         let facts: Vec<Fact> = step.entry().facts.iter().copied().chain(secure).collect();
@@ -167,10 +156,7 @@ impl Party {
     }
 }
 
-/// Reads what `--against` names: parties separated by commas.
-///
-/// # Errors
-/// A name that is none, with those there are.
+/// Reads what `--against` names: parties separated by commas. Errors: a name that is none, with those there are.
 pub fn parse(text: &str) -> Result<Vec<Party>, String> {
     let mut parties = Vec::new();
     for name in text.split(',').map(str::trim) {
@@ -185,10 +171,7 @@ pub fn parse(text: &str) -> Result<Vec<Party>, String> {
     Ok(parties)
 }
 
-/// How to start a party on a step in `directory`.
-///
-/// # Errors
-/// See [`Party::can`].
+/// How to start a party on a step in `directory`. Errors: see [`Party::can`].
 pub fn launch(
     party: Party,
     step: Step,

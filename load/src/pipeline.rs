@@ -20,17 +20,14 @@ use std::sync::Arc;
 /// Bytes of small requests that are put together.
 const GATHERED: usize = 64 * 1024;
 
-/// See the module.
 #[derive(Debug, Default)]
 pub struct Pipeline {
     partial: Vec<u8>,
-    /// What is still to come of a body.
     content: Option<Content>,
     coming: Coming,
     /// What the head of the answer that comes says of the connection, and where it leads, if it is a redirect.
     is_persistent: bool,
     location: Option<Arc<str>>,
-    /// Requests on their way.
     count: usize,
     /// How many of them, the newest, have not gone out whole.
     unsent: usize,
@@ -55,7 +52,6 @@ struct Meaning {
     status: u16,
     framing: Framing,
     is_persistent: bool,
-    /// Where it leads, if it is a redirect.
     location: Option<Arc<str>>,
 }
 
@@ -218,7 +214,6 @@ impl Pipeline {
         Ok((length, self.content.is_none()))
     }
 
-    /// The answer ends here; the next one may follow.
     #[inline]
     fn answered(&mut self) -> Answer {
         self.content = None;
@@ -231,7 +226,6 @@ impl Pipeline {
 }
 
 impl LastHead {
-    /// Takes the head that these bytes begin with; whether it is whole.
     fn learn(&mut self, bytes: &[u8], is_head: bool) -> Result<bool, Broken> {
         let head = &mut self.head;
         head.clear();
@@ -240,10 +234,7 @@ impl LastHead {
             Progress::Partial => return Ok(false),
             Progress::Complete => {}
         }
-        self.meaning = match head.is_interim() {
-            true => None,
-            false => Some(Meaning::of(head, bytes, is_head)?),
-        };
+        self.meaning = if head.is_interim() { None } else { Some(Meaning::of(head, bytes, is_head)?) };
         self.is_of_head = is_head;
         self.bytes.clear();
         self.bytes.extend_from_slice(&bytes[..head.length]);

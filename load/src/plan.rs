@@ -26,19 +26,15 @@ pub const SHORTEST_TIMEOUT: Duration = Duration::from_millis(1);
 /// The longest run, and the longest warm-up.
 pub const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
-/// One run against one or several targets.
 #[derive(Debug, Clone, Default)]
 pub struct Plan {
-    /// What is asked for, at least one.
     pub targets: Vec<Target>,
     /// In which order: places in `targets`, gone through again and again. Empty: each in turn. Each server's targets come in
     /// this order on its own connections; in a closed loop a faster server is asked more often.
     pub order: Vec<u32>,
     /// Connections held open at once, all threads together; in an open loop at the most.
     pub connections: u32,
-    /// Threads of the generator; never more than connections.
     pub threads: u32,
-    /// What sets the pace.
     pub mode: Mode,
     /// How long is measured; `None`: until `requests` are done.
     pub duration: Option<Duration>,
@@ -46,7 +42,6 @@ pub struct Plan {
     pub requests: Option<u64>,
     /// What is answered (open loop: should have started) in this first stretch is not counted.
     pub warm_up: Duration,
-    /// Whether a connection is used again.
     pub keep_alive: bool,
     /// Requests on their way on one connection at once, at least 1: pipelined, or as streams of HTTP/2.
     pub pipeline: u32,
@@ -74,10 +69,7 @@ impl Plan {
         }
     }
 
-    /// Whether the plan makes sense.
-    ///
-    /// # Errors
-    /// The first thing that makes none, with what to write instead.
+    /// Whether the plan makes sense. Errors: the first thing that makes none, with what to write instead.
     pub fn check(&self) -> Result<(), PlanError> {
         refuse(self.targets.is_empty(), "nothing to load: name a URL")?;
         if let Some(target) = self.targets.iter().find(|target| target.addresses.is_empty()) {
@@ -125,7 +117,6 @@ impl Plan {
         self.targets.first().is_some_and(|target| target.http2.is_some())
     }
 
-    /// Whether requests start by a schedule.
     pub fn is_open(&self) -> bool {
         matches!(self.mode, Mode::Open { .. })
     }
@@ -211,9 +202,7 @@ pub enum Arrivals {
 /// When the requests of an open loop should start, where that is not at one rate.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Schedule {
-    /// One after the other.
     Stages(Vec<RateStage>),
-    /// As in a log.
     Log {
         /// When each of the plan's order should start, nanoseconds from the start, in order.
         moments: Arc<[u64]>,
@@ -232,7 +221,6 @@ pub struct RateStage {
 }
 
 impl Schedule {
-    /// How long it lasts.
     pub fn duration(&self) -> Duration {
         match self {
             Schedule::Stages(stages) => stages.iter().map(|stage| stage.duration).sum(),
@@ -241,7 +229,6 @@ impl Schedule {
         }
     }
 
-    /// Requests in all.
     pub fn requests(&self) -> f64 {
         match self {
             Schedule::Stages(stages) => {
@@ -254,7 +241,6 @@ impl Schedule {
     }
 }
 
-/// How a server is reached.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Way {
     /// By a socket in the file system, whatever the addresses are.
@@ -263,16 +249,13 @@ pub struct Way {
     pub insecure: bool,
 }
 
-/// One thing to ask for.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// As the user wrote it, for reports.
     pub url: String,
     /// Where to connect; the first that answers is taken.
     pub addresses: Vec<SocketAddr>,
     /// The name for TLS; `None`: plain.
     pub tls: Option<String>,
-    /// How its server is reached.
     pub way: Way,
     /// The whole request as it goes out, head and body.
     pub request: Arc<[u8]>,
@@ -280,11 +263,9 @@ pub struct Target {
     pub http2: Option<Arc<Http2Request>>,
     /// Whether the answer has no body whatever it announces (HEAD, RFC 9112 §6.3).
     pub is_head: bool,
-    /// What every answer must be.
     pub expect: Expect,
 }
 
-/// What an answer must be, so as not to be counted as wrong.
 #[derive(Debug, Clone, Default)]
 pub struct Expect {
     /// Its status is one of these; none: any below 400, or one of `also`.
@@ -296,7 +277,6 @@ pub struct Expect {
 }
 
 impl Expect {
-    /// Whether an answer may have this status.
     #[inline]
     pub fn allows(&self, status: u16) -> bool {
         if self.statuses.is_empty() {

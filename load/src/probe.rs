@@ -24,21 +24,17 @@ use std::time::{Duration, Instant};
 
 /// The longest body that is kept to be compared; one that is longer is taken for endless.
 pub const LARGEST: usize = 64 << 20;
-/// Bytes read at a time.
 const BUFFER: usize = 64 * 1024;
 /// Bytes of what is no answer that are told.
 const BEGINNING: usize = 24;
 
-/// A whole answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
     /// Who gave it: of the target's addresses the first that took the connection.
     pub address: SocketAddr,
-    /// Its status.
     pub status: u16,
     /// Its fields in order, bytes that are no UTF-8 replaced.
     pub fields: Vec<(String, String)>,
-    /// Its body, transfer coding taken off.
     pub body: Vec<u8>,
     /// How long connecting took, TLS included.
     pub connect: Duration,
@@ -49,27 +45,22 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// The first field with this name.
     pub fn field(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 }
 
-/// What came of asking once.
 pub type Probed = Result<Reply, ProbeError>;
 
-/// Why there is no answer: a sentence that says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProbeError {
     /// The body is announced to be longer than the bound, by whoever is at this address.
     #[error("{1}")]
     Large(SocketAddr, String),
-    /// Anything else.
     #[error("{0}")]
     Because(String),
 }
 
-/// The same, to stand behind the name of who was asked.
 #[derive(Debug, thiserror::Error)]
 enum Failed {
     #[error("{0}")]
@@ -104,19 +95,14 @@ struct Question<'a> {
     stop: Option<&'a Stop>,
 }
 
-/// Asks once: each of the target's addresses until one takes the connection. Connecting and answering have `timeout`
-/// each; a body longer than `most` bytes is an error.
-///
-/// # Errors
-/// Why there is no answer; of several addresses, the last one's reason.
+/// Asks once: each of the target's addresses until one takes the connection. Connecting and answering have `timeout` each; a
+/// body longer than `most` bytes is an error. Errors: why there is no answer; of several addresses, the last one's reason.
 pub fn once(target: &Target, timeout: Duration, most: usize) -> Probed {
     Question { target, address: NO_ADDRESS, timeout, most, stop: None }.asked()
 }
 
-/// The same with a body of [`LARGEST`] bytes at the most, unless the user wants to stop: then it ends at once. Within: why there is no answer.
-///
-/// # Errors
-/// [`Stopped`].
+/// The same with a body of [`LARGEST`] bytes at the most, unless the user wants to stop: then it ends at once. Within: why
+/// there is no answer. Errors: [`Stopped`].
 pub fn once_unless(stop: &Stop, target: &Target, timeout: Duration) -> Result<Probed, Stopped> {
     let question = Question { target, address: NO_ADDRESS, timeout, most: LARGEST, stop: Some(stop) };
     let told = question.asked();
@@ -124,9 +110,7 @@ pub fn once_unless(stop: &Stop, target: &Target, timeout: Duration) -> Result<Pr
     stop.go_on().map(|()| told)
 }
 
-/// Connects and asks for nothing, unless the user wants to stop. Within: who takes connections, or why nobody does.
-///
-/// # Errors
+/// Connects and asks for nothing, unless the user wants to stop. Within: who takes connections, or why nobody does. Errors:
 /// [`Stopped`].
 pub fn reach(
     stop: &Stop,
@@ -176,7 +160,6 @@ impl<'a> Question<'a> {
         Err(last)
     }
 
-    /// Whether a handshake comes to an end here.
     fn is_answered_in_tls(self) -> bool {
         let way = Way { insecure: true, ..self.target.way.clone() };
         let tls = Some(self.address.ip().to_string());
@@ -250,7 +233,6 @@ impl<'a> Question<'a> {
         Ok(Reply { address: self.address, status: answer.status, fields, body, connect, first_byte, total })
     }
 
-    /// Nothing more comes, and there is no whole answer.
     fn missing(self, exchange: &mut impl Exchange, is_late: bool) -> Failed {
         let (limit, has_begun) = (self.timeout, exchange.has_begun(0));
         let bytes = exchange.kept().as_ref().map_or(0, |kept| kept.body.len());
@@ -297,7 +279,6 @@ impl<'a> Question<'a> {
     }
 }
 
-/// Why there will be no answer, if that is what the event says.
 fn check(event: &Event, exchange: &impl Exchange) -> Result<(), Failed> {
     let why = match event {
         Event::Greeted(_) if !exchange.has_room(1) => "it allows no streams".to_owned(),
@@ -310,7 +291,6 @@ fn check(event: &Event, exchange: &impl Exchange) -> Result<(), Failed> {
     Err(Failed::BadAnswer(2, why))
 }
 
-/// A connection with a moment by which all must be done.
 struct Peer<'a> {
     question: Question<'a>,
     stream: Stream,
@@ -343,7 +323,6 @@ impl<'a> Peer<'a> {
         Ok(peer)
     }
 
-    /// Why there is no connection, or why the handshake came to nothing.
     fn unopened(&self, error: &io::Error) -> Failed {
         use rustls::Error::{AlertReceived, InvalidCertificate, InvalidMessage};
         let question = self.question;
@@ -367,7 +346,6 @@ impl<'a> Peer<'a> {
         })
     }
 
-    /// Waits until the socket is ready, for as long as is left.
     fn wait(&self, ready: PollFlags) -> io::Result<()> {
         let left = self.deadline.saturating_duration_since(clock::now());
         match stop::wait(&self.stream, ready, self.question.stop.map(Stop::asked), left)? {
@@ -420,7 +398,6 @@ fn is_end(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
 }
 
-/// The system's words without its number.
 fn words(error: &io::Error) -> String {
     let said = error.to_string();
     said.split(" (os error").next().unwrap_or(&said).to_lowercase()

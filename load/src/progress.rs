@@ -10,7 +10,6 @@ use millstream_net::terminal;
 use std::io::{Stderr, Write};
 use std::time::Duration;
 
-/// How far a run is.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Progress {
     /// Since warming up began while it lasts, since measuring began afterwards.
@@ -19,17 +18,12 @@ pub struct Progress {
     pub of: Option<Duration>,
     /// How many requests are to be measured at the most.
     pub most: Option<u64>,
-    /// Whether it is warming up; nothing counts yet.
     pub warming: bool,
-    /// Answers as expected, in this stretch.
     pub answers: u64,
-    /// What went wrong, in this stretch.
     pub errors: Errors,
     /// Answers per second in the last second.
     pub rate: f64,
-    /// The median latency of the last second.
     pub p50: Duration,
-    /// Its 99th percentile.
     pub p99: Duration,
 }
 
@@ -61,7 +55,6 @@ pub struct Live<W: Write = Stderr> {
     out: W,
     style: Style,
     label: String,
-    /// Whether a line stands in the terminal that has no end yet.
     is_drawn: bool,
     /// Plain lines of this stretch.
     lines: u32,
@@ -69,7 +62,6 @@ pub struct Live<W: Write = Stderr> {
 }
 
 impl Live {
-    /// On standard error, in the style that fits it, or nothing at all.
     pub fn unless(is_quiet: bool) -> Self {
         let style = match terminal::error_columns() {
             _ if is_quiet => Style::Quiet,
@@ -91,7 +83,6 @@ impl<W: Write> Live<W> {
         (self.label, self.lines) = (printable(text), 0);
     }
 
-    /// Shows how far it is.
     pub fn show(&mut self, progress: &Progress) {
         if std::mem::replace(&mut self.was_warming, progress.warming) != progress.warming {
             self.lines = 0;
@@ -130,7 +121,6 @@ impl<W: Write> Live<W> {
         }
     }
 
-    /// Takes the redrawn line away: what follows begins in an empty one.
     pub fn clear(&mut self) {
         if std::mem::take(&mut self.is_drawn) {
             _ = write!(self.out, "\r\x1b[K");

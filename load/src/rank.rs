@@ -33,7 +33,6 @@ impl Compared {
     }
 }
 
-/// Compares two groups.
 pub fn compare(first: &[f64], second: &[f64]) -> Compared {
     Compared { ratio: ratio(first, second), p: probability(first, second) }
 }

@@ -2,7 +2,7 @@
 //!
 //! Pure functions of values that are there; nothing here measures, and nothing but `json::read_file` touches a file.
 //! `quantity` writes numbers, `table` rows of them; `figures` and `run` are what there is to say of an outcome, which `text` and `html` show. `page` is what
-//! pictures stand on, `plot` draws curves over an `axis`; `steps` is several measurements beside each other.
+//! pictures stand on, `plot` draws curves; `steps` is several measurements beside each other.
 
 pub mod quantity;
 mod page;
@@ -11,7 +11,6 @@ mod figures;
 pub(crate) mod run;
 pub mod text;
 pub mod json;
-mod axis;
 mod plot;
 pub mod html;
 pub mod steps;

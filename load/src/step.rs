@@ -15,55 +15,41 @@ use std::path::Path;
 /// what is new in it, and what that is.
 macro_rules! steps {
     ($($(#[$about:meta])* $step:ident, $name:literal, $title:literal, [$($fact:ident),*], $news:literal, $what:literal;)*) => {
-        /// A step of the ladder, in climbing order.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
         pub enum Step {
             $($(#[$about])* #[serde(rename = $name)] $step,)*
         }
 
         impl Step {
-            /// All steps, lowest first.
             pub const ALL: [Step; 11] = [$(Step::$step),*];
         }
 
-        /// What each step is, in the order of [`Step::ALL`].
         static STEPS: [Entry; 11] =
             [$(Entry { name: $name, title: $title, what: $what, facts: &[$(Fact::$fact),*], news: $news }),*];
     };
 }
 
 steps! {
-    /// The API without anything in front of it.
     Alone, "alone", "the API alone", [], "",
         "Nothing stands in front of the API: what everything else is compared with.";
-    /// A proxy that opens a connection for every request: nginx's default before 1.29.7.
     Proxied, "proxied", "proxied, no keep-alive", [Gzip, Logged], "",
         "A proxy that opens a connection to the API for every request, as nginx did by default before 1.29.7.";
-    /// Connections to the API are kept and used again.
     KeepAlive, "keepalive", "keep-alive", [KeepAlive, Gzip, Logged], "keepalive",
         "Connections to the API are kept and used again.";
-    /// No compression, no access log.
     Quiet, "quiet", "compression, log off", [KeepAlive], "!gzip !logged !buffered",
         "No access log, no compression.";
-    /// What says nothing about it is kept for a second.
     Microcache, "microcache", "microcache 1 s", [KeepAlive, Cache, Micro], "cache",
         "A response that may be shared, or that has no caching headers, is stored for a second.";
-    /// One request fetches, the others wait for it, or get the old answer meanwhile.
     Lock, "lock", "lock, stale meanwhile", [KeepAlive, Cache, Micro, Lock], "lock",
         "One request fetches a new response; the others get the old one meanwhile, or wait for it.";
-    /// Kept for as long as the API's own header fields say.
     Headers, "headers", "as the API's headers allow", [KeepAlive, Cache, Lock], "cache !micro",
         "Responses are stored for as long as the API's own Cache-Control or Expires allows.";
-    /// In memory instead of files.
     Memory, "memory", "in memory", [KeepAlive, Cache, Lock, Memory], "memory",
         "The cache is in memory instead of files.";
-    /// The access log again, written in large pieces.
     Log, "log", "buffered access log", [KeepAlive, Cache, Lock, Memory, Buffered], "buffered",
         "The access log is on again, written in pieces of 256 KiB.";
-    /// The same over TLS.
     Tls, "tls", "over TLS", [KeepAlive, Cache, Lock, Memory, Buffered, Tls], "tls",
         "Clients come over TLS, on connections that they keep.";
-    /// The same over TLS and HTTP/2, where one connection has several requests at once.
     Http2, "http2", "over HTTP/2", [KeepAlive, Cache, Lock, Memory, Buffered, Tls, Http2], "http2",
         "Clients come over TLS and HTTP/2: as many requests at once, several on each connection.";
 }
@@ -72,33 +58,25 @@ steps! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fact {
-    /// Connections to the API are used again.
     KeepAlive,
     /// Answers are compressed for who asks for it.
     Gzip,
-    /// Each request is logged as it comes.
     Logged,
     /// Each request is logged, in pieces of 256 KiB that are ten seconds old at the most.
     Buffered,
-    /// Answers are stored.
     Cache,
-    /// In memory instead of files.
     Memory,
     /// One request fetches for all, and the old answer is given meanwhile.
     Lock,
     /// An answer that says nothing about it is stored for a second all the same.
     Micro,
-    /// Clients come over TLS.
     Tls,
-    /// They speak HTTP/2 there.
     Http2,
     /// Set: a time for which answers are stored that say nothing about it.
     Kept,
     /// Set: the microcache puts the API's own word aside.
     Aside,
-    /// Set: the API speaks TLS.
     Secure,
-    /// The text is for nginx itself.
     Nginx,
 }
 
@@ -111,7 +89,6 @@ pub fn holds(condition: &str, facts: &[Fact]) -> bool {
     })
 }
 
-/// The fact of a word.
 fn fact(word: &str) -> Option<Fact> {
     Fact::deserialize(StrDeserializer::<Error>::new(word)).ok()
 }
@@ -119,7 +96,6 @@ fn fact(word: &str) -> Option<Fact> {
 /// What the text of a step depends on besides the step.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StepSetting<'a> {
-    /// Where the proxy listens, on 127.0.0.1.
     pub port: u16,
     /// The API: `host:port`.
     pub origin: &'a str,
@@ -133,7 +109,6 @@ pub struct StepSetting<'a> {
     pub puts_aside: bool,
 }
 
-/// TLS to the API, which is verified.
 #[derive(Debug, Clone, Copy)]
 pub struct SecureOrigin<'a> {
     /// The name that its certificate has, or the address.
@@ -147,33 +122,25 @@ pub struct SecureOrigin<'a> {
 /// How long the microcache keeps what says nothing about it.
 pub const MICRO: &str = "1s";
 
-/// A row of the table.
 #[derive(Debug)]
 pub struct Entry {
-    /// Its name on the command line and in JSON.
     pub name: &'static str,
-    /// A few words for a table's first column.
     pub title: &'static str,
-    /// What is new in it, one sentence.
     pub what: &'static str,
-    /// What its proxy has.
     pub facts: &'static [Fact],
     /// The condition on which a configuration has what is new in it, see [`holds`].
     pub news: &'static str,
 }
 
 impl Step {
-    /// Its row of the table.
     pub fn entry(self) -> &'static Entry {
         &STEPS[self as usize]
     }
 
-    /// Its name on the command line.
     pub fn name(self) -> &'static str {
         self.entry().name
     }
 
-    /// Whether its proxy has something.
     pub fn has(self, fact: Fact) -> bool {
         self.entry().facts.contains(&fact)
     }
@@ -184,10 +151,8 @@ impl Step {
     }
 }
 
-/// Reads what `--steps` names: names separated by commas, `FROM-TO` for a stretch, in any order.
-///
-/// # Errors
-/// A name that is none, with those there are.
+/// Reads what `--steps` names: names separated by commas, `FROM-TO` for a stretch, in any order. Errors: a name that is
+/// none, with those there are.
 pub fn parse(text: &str) -> Result<Vec<Step>, String> {
     let mut chosen = Vec::new();
     for part in text.split(',').map(str::trim) {
@@ -203,10 +168,7 @@ pub fn parse(text: &str) -> Result<Vec<Step>, String> {
     Ok(chosen)
 }
 
-/// The step of a name or of a number, 1 for the first.
-///
-/// # Errors
-/// A name that is none, with those there are.
+/// The step of a name or of a number, 1 for the first. Errors: a name that is none, with those there are.
 pub fn find(name: &str) -> Result<Step, String> {
     let name = name.trim();
     let by_number = || Step::ALL.get(name.parse::<usize>().ok()?.checked_sub(1)?).copied();

@@ -13,12 +13,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The user wanted to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("stopped")]
 pub struct Stopped;
 
-/// A wish that everybody who has it shares.
 #[derive(Debug, Clone)]
 pub struct Stop(Arc<Shared>);
 
@@ -32,16 +30,12 @@ struct Shared {
 }
 
 impl Stop {
-    /// A wish that nobody has uttered yet.
-    ///
-    /// # Errors
-    /// The system gives no event.
+    /// A wish that nobody has uttered yet. Errors: the system gives no event.
     pub fn new() -> io::Result<Stop> {
         let event = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         Ok(Stop(Arc::new(Shared { is_asked: AtomicBool::new(false), asked: event()?, pressed: event()? })))
     }
 
-    /// Asks for an end in order.
     pub fn ask(&self) {
         self.0.is_asked.store(true, Ordering::Relaxed);
         raise(&self.0.asked);
@@ -57,10 +51,7 @@ impl Stop {
         self.0.is_asked.load(Ordering::Relaxed)
     }
 
-    /// Whether to go on: an error once an end was asked for.
-    ///
-    /// # Errors
-    /// [`Stopped`].
+    /// Whether to go on: an error once an end was asked for. Errors: [`Stopped`].
     pub fn go_on(&self) -> Result<(), Stopped> {
         if self.is_asked() { Err(Stopped) } else { Ok(()) }
     }
@@ -86,17 +77,13 @@ fn raise(event: &OwnedFd) {
     _ = rustix::io::write(event, &1u64.to_ne_bytes());
 }
 
-/// Measurements that were ended before their last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct CutShort {
-    /// Whole measurements that there are.
     pub measured: u32,
-    /// How many there were to be.
     pub of: u32,
 }
 
 impl CutShort {
-    /// The same in a sentence.
     pub fn words(self) -> String {
         format!(
             "Stopped after {} of {} measurements: everything below rests on these alone.",
@@ -113,10 +100,8 @@ pub enum Woken {
     Late,
 }
 
-/// Waits until a file is ready for something, `or` is readable, or the time is up; where both are, it was `or`.
-///
-/// # Errors
-/// The system refuses to wait.
+/// Waits until a file is ready for something, `or` is readable, or the time is up; where both are, it was `or`. Errors: the
+/// system refuses to wait.
 pub fn wait(
     file: impl AsFd,
     ready: PollFlags,

@@ -29,15 +29,12 @@ fn record(into: &mut Histogram<u64>, nanoseconds: u64) {
 /// A request on its way; its moments are nanoseconds from the start of the run.
 #[derive(Debug, Clone, Copy)]
 pub struct Sent {
-    /// The place of its target in the plan.
     pub target: u32,
     /// When it should have started.
     pub due: u64,
-    /// When it was sent.
     pub sent: u64,
 }
 
-/// Answers, errors and latencies: of a tick, of a slice, of a URL.
 #[derive(Debug, Clone)]
 pub(crate) struct Counted {
     pub(crate) answers: u64,
@@ -74,9 +71,7 @@ impl Counted {
 
 #[derive(Debug)]
 pub struct Tally {
-    /// Everything but answers and errors.
     pub counts: Counts,
-    /// What is to be said of HTTP/2.
     pub(crate) http2: Http2Outcome,
     pub(crate) by_url: ByUrl,
     /// Answers by status, 0 to 999.
@@ -96,7 +91,6 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Nothing yet.
     pub(crate) fn of(plan: &Plan) -> Tally {
         // A request may be sent later than it should start.
         Tally { by_url: ByUrl::of(plan), ..Tally::new(plan.is_open() || !plan.keep_alive) }
@@ -128,7 +122,6 @@ impl Tally {
         }
     }
 
-    /// A whole answer as expected, from its first byte to its last.
     #[inline]
     pub fn answered(&mut self, request: Sent, first_byte: u64, end: u64) {
         let Sent { target, due, sent } = request;
@@ -142,7 +135,6 @@ impl Tally {
         }
     }
 
-    /// A request that came to nothing good; `target` is that of one that was sent.
     pub fn failed(&mut self, how: Failure, target: Option<u32>) {
         self.tick.errors.count(how);
         if let Some(row) = target.and_then(|target| self.by_url.row(target)) {
@@ -169,7 +161,6 @@ impl Tally {
         self.waiting.saturating_record_n(microseconds, count);
     }
 
-    /// By how much the generator sent a request late.
     pub fn lagged(&mut self, nanoseconds: u64) {
         record(&mut self.send_lag, nanoseconds);
     }
@@ -184,7 +175,6 @@ impl Tally {
         self.tick.clear();
     }
 
-    /// Forgets all but what the server allows: measuring begins.
     pub(crate) fn begin(&mut self) {
         self.by_url.clear();
         let by_url = std::mem::take(&mut self.by_url);
@@ -192,7 +182,6 @@ impl Tally {
         *self = Tally { http2, by_url, ..Tally::new(self.service.is_some()) };
     }
 
-    /// Adds another thread's figures.
     pub(crate) fn add(&mut self, other: &Tally) {
         let (counts, more) = (&mut self.counts, &other.counts);
         counts.requests += more.requests;
@@ -220,14 +209,12 @@ impl Tally {
         }
     }
 
-    /// The counters, statuses included.
     pub(crate) fn counts(&self) -> Counts {
         let statuses = (0u16..).zip(self.statuses.iter().copied()).filter(|(_, count)| *count > 0).collect();
         let Counted { answers, errors, .. } = self.total;
         Counts { statuses, answers, errors, ..self.counts.clone() }
     }
 
-    /// From when they were sent.
     pub(crate) fn service(&self) -> &Histogram<u64> {
         self.service.as_ref().unwrap_or(&self.total.latency)
     }

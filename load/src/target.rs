@@ -4,30 +4,27 @@
 //! Next: `probe`, `drive`.
 
 mod redirect;
-mod url;
 #[cfg(test)]
 mod tests;
 
 pub use redirect::{is_redirect, redirected};
-pub use url::Url;
-pub use url::escaped;
 
 use crate::http2_request::Http2Request;
 use crate::plan::{Expect, PlanError, Target, Way};
+use millstream_conf::model;
 use millstream_net::resolve;
 use millstream_wire::h1::encode;
-use millstream_wire::{Version, octets};
+use millstream_wire::host::{self, HostPort};
+use millstream_wire::{Version, octets, target};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-/// In place of an address where there is none.
 pub const NO_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
 const RESOLVING: Duration = Duration::from_secs(10);
 
-/// What is to be asked for.
 #[derive(Debug, Clone, Default)]
 pub struct Ask {
     /// `http://host[:port]/path?query`, or https.
@@ -36,7 +33,6 @@ pub struct Ask {
     pub method: String,
     /// Further fields. `Host` and `Connection` given here replace those that are made.
     pub fields: Vec<(String, String)>,
-    /// The body.
     pub body: Vec<u8>,
     /// Whether the connection is to be used again; else the request says `Connection: close`.
     pub keep_alive: bool,
@@ -44,7 +40,6 @@ pub struct Ask {
     pub http2: bool,
     /// Statuses from 400 on that an answer may have, see [`Expect::also`].
     pub also: Vec<u16>,
-    /// How the server is reached.
     pub way: Way,
     /// Hosts and ports in whose place others are connected to; the first that fits counts.
     pub connect_to: Vec<ConnectTo>,
@@ -60,7 +55,6 @@ pub struct ConnectTo {
 }
 
 impl ConnectTo {
-    /// Where to connect to instead, if this is about that host and port.
     fn of(&self, host: &str, port: u16) -> Option<(String, u16)> {
         let (from_host, from_port) = &self.from;
         let fits = from_host.as_ref().is_none_or(|from| from.eq_ignore_ascii_case(host))
@@ -69,25 +63,18 @@ impl ConnectTo {
     }
 }
 
-/// What the user has allowed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Permission {
-    /// Loading an address of the public internet.
     pub public: bool,
 }
 
-/// Makes a target. Blocks while the system resolves the name, at most ten seconds.
-///
-/// # Errors
-/// What cannot be loaded, and why; nothing was connected to.
+/// Makes a target. Blocks while the system resolves the name, at most ten seconds. Errors: what cannot be loaded, and why;
+/// nothing was connected to.
 pub fn resolve(ask: &Ask, may: Permission) -> Result<Target, PlanError> {
     one(ask, may, &mut HashMap::new())
 }
 
-/// Makes many; each name is resolved once.
-///
-/// # Errors
-/// The first that cannot be.
+/// Makes many; each name is resolved once. Errors: the first that cannot be.
 pub fn resolve_all(asks: &[Ask], may: Permission) -> Result<Vec<Target>, PlanError> {
     let mut known = HashMap::new();
     asks.iter().map(|ask| one(ask, may, &mut known)).collect()
@@ -123,7 +110,7 @@ fn one(ask: &Ask, may: Permission, known: &mut KnownAddresses) -> Result<Target,
         )));
     }
     // What redirects are resolved against has a scheme.
-    let scheme = if url::split_scheme(&ask.url).is_some() { "" } else { "http://" };
+    let scheme = if split_scheme(&ask.url).is_some() { "" } else { "http://" };
     Ok(Target {
         url: format!("{scheme}{}", ask.url),
         addresses,
@@ -140,7 +127,7 @@ fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, PlanError> {
     if let Ok(ip) = host.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(ip, port)]);
     }
-    let name = millstream_conf::model::HostPort { host: host.to_owned(), port };
+    let name = model::HostPort { host: host.to_owned(), port };
     let (tell, told) = mpsc::sync_channel(1);
     // The system's resolver takes as long as it likes; a thread of its own can be left behind with it.
     std::thread::spawn(move || _ = tell.send(resolve::resolve_blocking(&name)));
@@ -154,7 +141,6 @@ fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, PlanError> {
     Err(PlanError(format!("no such host: \"{host}\" ({why})")))
 }
 
-/// The request as it goes out.
 fn request(ask: &Ask, url: &Url) -> Result<Vec<u8>, PlanError> {
     let method = match (ask.method.as_str(), ask.body.is_empty()) {
         ("", true) => "GET",
@@ -206,4 +192,66 @@ pub fn is_public(address: IpAddr) -> bool {
         IpAddr::V6(v6) => v6.is_unique_local() || v6.is_unicast_link_local(),
     };
     !(is_near || address.is_loopback() || address.is_unspecified())
+}
+
+const AUTHORITY: &str =
+    "its host must be a name or an address (IPv6 in brackets), and its port one between 1 and 65535";
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Url {
+    pub is_https: bool,
+    /// The name or address, an IPv6 one without its brackets.
+    pub host: String,
+    /// The port, 80 or 443 where none is written.
+    pub port: u16,
+    pub authority: String,
+    pub target: String,
+}
+
+impl Url {
+    /// Takes a URL apart; without a scheme it is `http`. Errors: what is wrong with it, and what to write.
+    pub fn parse(text: &str) -> Result<Url, &'static str> {
+        let (is_https, rest) = match split_scheme(text) {
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (false, rest),
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (true, rest),
+            Some(_) => return Err("only http:// and https:// can be"),
+            None if text.starts_with('/') => return Err("a URL begins with http:// or https://"),
+            None => (false, text),
+        };
+        // RFC 3986 §3.5: a fragment is never sent.
+        let rest = rest.split('#').next().unwrap_or_default();
+        let end = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(end);
+        if authority.contains('@') {
+            return Err("a user in a URL is not sent: write -H 'Authorization: …'");
+        }
+        if authority.is_empty() {
+            return Err("it names no host");
+        }
+        let HostPort { host, port } = host::validate(authority.as_bytes()).map_err(|_| AUTHORITY)?;
+        let port = match port.unwrap_or_default() {
+            b"" if is_https => 443,
+            b"" => 80,
+            digits => octets::decimal(digits).filter(|port| *port > 0).ok_or(AUTHORITY)? as u16,
+        };
+        if path.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
+            return Err("it has a space or a control character; write %20");
+        }
+        let root = if path.starts_with('/') { "" } else { "/" };
+        let target = root.to_owned() + &escaped(path.as_bytes());
+        let host = authority[..host.len()].trim_matches(['[', ']']).to_owned();
+        Ok(Url { is_https, host, port, authority: authority.to_owned(), target })
+    }
+}
+
+/// The scheme of a URL and what follows it; `None`: it begins with the host. Behind a path or a query `://` is theirs.
+fn split_scheme(text: &str) -> Option<(&str, &str)> {
+    text.split_once("://").filter(|(scheme, _)| !scheme.contains(['/', '?', '#']))
+}
+
+/// As a URL has it: what no URL may have in it in percent.
+pub fn escaped(text: &[u8]) -> String {
+    let mut out = Vec::new();
+    target::encode_raw(text, &mut out);
+    String::from_utf8(out).expect("all but ASCII is escaped")
 }

@@ -10,11 +10,8 @@ use crate::report::quantity::Count;
 /// A bound: the run has failed where this holds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Threshold {
-    /// As it was written.
     pub expression: String,
-    /// What is judged.
     pub metric: Metric,
-    /// Whether it holds above the limit; else below it.
     pub is_above: bool,
     /// Whether it holds at the limit, too.
     pub or_equal: bool,
@@ -23,7 +20,6 @@ pub struct Threshold {
 }
 
 impl Threshold {
-    /// What became of it in a run.
     pub fn judge(&self, outcome: &Outcome) -> Judged {
         let (value, is_known) = (self.metric.of(outcome), self.metric.is_known(outcome));
         // There is no time without an answer, and no share of nothing.

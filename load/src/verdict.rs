@@ -3,19 +3,17 @@
 //! Four may be the limit: the API, the proxy, the way between them, and the generator itself, which other tools never name.
 //! A name is given where the facts show it and exclude the others; everything else is unknown, with the reason and what would
 //! tell. Nothing is measured here. Next: `verdict/once` is the single request beside the load, `verdict/facts` what is known of
-//! each party and of the way, `verdict/judge` the three rules, `verdict/late_rest` a fault of APIs that none of them is about, `verdict/midway` a run
+//! each party and of the way, `verdict/judge` the three rules, `verdict/midway` a run
 //! that has no single limit.
 
 mod once;
 mod facts;
 mod judge;
-mod late_rest;
 mod midway;
 #[cfg(test)]
 mod tests;
 
 pub use judge::judge;
-pub use late_rest::late_rest;
 pub use midway::midway;
 pub use once::Once;
 
@@ -23,15 +21,15 @@ use crate::outcome::Outcome;
 use crate::party::{self, Metered};
 use crate::plan::Mode;
 use crate::report::json;
+use crate::report::quantity::seconds;
 use millstream_net::cores;
+use std::ops::RangeInclusive;
 
-/// Who may be the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
     /// The API: its CPU, its workers, its locks, or what it waits for.
     Api,
-    /// The proxy.
     Proxy,
     /// The way between proxy and API: its bandwidth, or its length.
     Network,
@@ -57,10 +55,8 @@ impl Limit {
     }
 }
 
-/// Figures of one run under load.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
 pub struct Run {
-    /// Requests on their way at once.
     pub connections: u32,
     /// Right answers per second.
     pub rate: f64,
@@ -114,7 +110,6 @@ pub struct Evidence {
     /// Why the generator's figure is a floor ([`crate::outcome::Generator::limits`]): there alone it is decided whether it
     /// had any time left.
     pub floor: Option<String>,
-    /// Cores of this machine.
     pub cores: u32,
     /// Whether the API is on this machine, so that no way to it is long.
     pub is_here: bool,
@@ -139,21 +134,38 @@ impl Evidence {
     }
 }
 
-/// What limits, and how that is known.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Verdict {
-    /// Who.
     pub limit: Limit,
     /// How that is known, a sentence each, the weightiest first.
     pub why: Vec<String>,
-    /// What makes it less certain, a sentence each.
     pub doubts: Vec<String>,
 }
 
 impl Verdict {
-    /// All of it as one paragraph.
     pub fn text(&self) -> String {
         let others = self.why.iter().chain(&self.doubts).map(String::as_str);
         [self.limit.words().1].into_iter().chain(others).collect::<Vec<_>>().join(" ")
     }
+}
+
+// Answers whose rest comes late: the two ends of a connection wait for each other, and nobody works. Nagle's algorithm (RFC 896)
+// holds a small packet back until the one before it is acknowledged; the other end delays that acknowledgement (RFC 9293
+// §3.8.6.3), Linux by 40 ms at the least (`TCP_DELACK_MIN`). A server that writes head and body one after the other meets both, on
+// connections that are kept: on a new one Linux acknowledges the first packets at once.
+
+/// Seconds by which it is late in the mean: two of three answers by the 40 ms, or all of them by what comes on top.
+const LATE: RangeInclusive<f64> = 0.027..=0.060;
+
+/// What is to be said of an API that was asked straight, where its answers are such; once is a single request on a new connection.
+pub fn delayed_ack(run: &Run, once: &Once) -> Option<String> {
+    let (rest, more) = (run.latency - run.first_byte, run.latency - once.mean);
+    (LATE.contains(&rest) && more >= *LATE.start()).then(|| {
+        format!(
+            "The rest of the API's responses arrives {} after their first byte, though no CPU is at work. That is the time of Nagle's algorithm and \
+            a delayed acknowledgement when head and body are written one after the other on a reused connection: TCP_NODELAY, or one write for both, \
+            saves it without any proxy.",
+            seconds(rest)
+        )
+    })
 }

@@ -10,9 +10,9 @@ use millstream_conf::load::{self, Options};
 use millstream_load::correctness::Keeps;
 use millstream_load::ladder::climb::climb;
 use millstream_load::ladder::course::{Order, Wish};
+use millstream_load::ladder::gain;
 use millstream_load::ladder::page::page;
 use millstream_load::ladder::result::{Climbed, JSON};
-use millstream_load::ladder::worth;
 use millstream_load::party;
 use millstream_load::peer::{self, Party};
 use millstream_load::progress::Live;
@@ -63,7 +63,7 @@ fn left_out(steps: &[Step], here: Option<Step>) -> Option<String> {
 /// How to get the recommended step, if it caches something public.
 fn next(ladder: &Ladder, climbed: &Climbed) -> Option<Vec<String>> {
     let url = ladder.url.as_deref().filter(|_| climbed.caching.keeps != Keeps::No)?;
-    let step = worth::recommended(climbed)?;
+    let step = gain::recommended(climbed)?;
     // What knows its users apart `serve` leaves to a configuration of one's own.
     let names_users =
         |name: &str| ["authorization", "cookie"].iter().any(|field| name.eq_ignore_ascii_case(field));

@@ -1,15 +1,11 @@
 //! Runs everything of one row: the servers alone, the proxy alone, all together, in turn and over again.
 
-use super::configuration::{CEILING, PASSING, configuration};
 use super::subject::{PATIENCE, Server, Servers, Subject, answer};
-use super::{Alone, Below, CapacityRow, Rounds, Setting, Together, sentence};
-use crate::drive;
-use crate::outcome::Outcome;
-use crate::party::{Meter, Metered, Place, Process, TOO_SHORT, Whose, free_address, time_wait_of_late};
+use super::{Alone, Below, CapacityRow, Pool, Rounds, Setting, Together, sentence};
+use crate::party::{MeteredRun, Place, Process, TOO_SHORT, Whose, free_address};
 use crate::plan::{Plan, Target};
 use crate::progress::Live;
 use crate::rank::{self, Spread};
-use crate::sizing::Pool;
 use crate::stop::{CutShort, Stop, Stopped};
 use crate::unmeasured::Unmeasured;
 use crate::verdict::{Evidence, Limit, Once, Run, Verdict, judge};
@@ -22,24 +18,18 @@ use std::time::Duration;
 const START: Duration = Duration::from_secs(15);
 /// Below so many connections in use there is nothing to be shown with fewer.
 const WORTH_SHOWING: f64 = 4.0;
-/// `keepalive` that is too little.
 const TOO_LITTLE: u32 = 1;
 
-/// What came of a subject.
 #[derive(Debug)]
 pub struct Measured {
-    /// Its row.
     pub row: CapacityRow,
     /// Where it was stopped: the row is of fewer rounds then, or lacks what happens with fewer connections.
     pub cut_short: Option<CutShort>,
-    /// How many runs it has.
     pub runs: u32,
 }
 
-/// Measures one row. Blocks; ends early once the user wants to stop. Every process that is started ends with it.
-///
-/// # Errors
-/// See [`Unmeasured`]; [`Unmeasured::Stopped`] where not everything had been measured once yet.
+/// Measures one row. Blocks; ends early once the user wants to stop. Every process that is started ends with it. Errors: see
+/// [`Unmeasured`]; [`Unmeasured::Stopped`] where not everything had been measured once yet.
 pub fn measure(
     subject: &Subject,
     setting: &Setting,
@@ -75,7 +65,7 @@ pub fn measure(
         ended = bench.start(TOO_LITTLE, Some(nothing)).and_then(|(proxy, address)| {
             let (behind, watched) = (bench.servers.behind(address), bench.servers.processes(&proxy));
             let run = bench.run(&Stretch::of("with few kept connections", behind, connections, watched))?;
-            let (rate, opened_per_second, time_wait) = (run.outcome.rate(), run.opened(), run.time_wait);
+            let (rate, opened_per_second, time_wait) = (run.outcome.rate(), opened(&run), run.time_wait);
             let below = Below { keepalive: TOO_LITTLE, rate, opened_per_second, time_wait };
             row.below = Some(below).filter(|_| run.found.seconds > 0.0);
             Ok(())
@@ -99,20 +89,11 @@ struct Stretch {
     runs: Vec<MeteredRun>,
 }
 
-struct MeteredRun {
-    outcome: Outcome,
-    found: Metered,
-    /// Connections to the servers that it left in TIME_WAIT.
-    time_wait: u64,
-}
-
-impl MeteredRun {
-    /// Connections that were opened per second beside the generator's. The kernel counts those of the whole machine, of
-    /// which no more than one for each answer can be the proxy's.
-    fn opened(&self) -> f64 {
-        let own = self.outcome.counts.connections as f64 / self.outcome.seconds.max(f64::MIN_POSITIVE);
-        (self.found.opened_per_second - own).clamp(0.0, self.outcome.rate())
-    }
+/// Connections that a run opened per second beside the generator's. The kernel counts those of the whole machine, of which no more
+/// than one for each answer can be the proxy's.
+fn opened(run: &MeteredRun) -> f64 {
+    let own = run.outcome.counts.connections as f64 / run.outcome.seconds.max(f64::MIN_POSITIVE);
+    (run.found.opened_per_second - own).clamp(0.0, run.outcome.rate())
 }
 
 impl Stretch {
@@ -142,7 +123,6 @@ struct Measuring<'a> {
     stop: &'a Stop,
     live: &'a mut Live,
     servers: Servers,
-    /// The servers'.
     addresses: Vec<SocketAddr>,
     done: u32,
     of: u32,
@@ -188,21 +168,18 @@ impl Measuring<'_> {
             Plan::closed(stretch.target.clone(), stretch.connections, threads, self.setting.duration);
         plan.warm_up = self.setting.warm_up;
         plan.timeout = PATIENCE;
-        let (live, mut meter) = (&mut *self.live, Meter::new(stretch.watched.clone()));
+        let live = &mut *self.live;
         live.label(&format!("{} of {}, {}: {}", self.done + 1, self.of, self.subject.name, stretch.what));
-        let outcome = drive::run(&plan, self.stop.flag(), &mut |progress| {
-            live.show(progress);
-            meter.watch(progress);
-        })?;
+        let mut watch = |progress: &_| live.show(progress);
+        let watched = stretch.watched.clone();
+        let run = MeteredRun::of(&plan, watched, &self.addresses, self.stop, &mut watch)?;
         self.stop.go_on()?;
         self.done += 1;
-        if outcome.counts.answers == 0 {
+        if run.outcome.counts.answers == 0 {
             let why = format!("{}: {} gave no correct response under load", self.subject.name, stretch.what);
             return Err(why.into());
         }
-        let seconds = self.setting.warm_up.as_secs_f64() + outcome.seconds;
-        let time_wait = time_wait_of_late(&self.addresses, seconds);
-        Ok(MeteredRun { outcome, found: meter.found(), time_wait })
+        Ok(run)
     }
 
     /// The row, from the median round of each, but for its sentence, which comes when all is known; `None` where something was not
@@ -247,7 +224,7 @@ impl Measuring<'_> {
                 rounds: rounds.clone(),
                 once: through,
                 machine_busy: behind.found.machine_busy,
-                opened_per_second: behind.opened(),
+                opened_per_second: opened(behind),
                 time_wait: behind.time_wait,
             },
             below: None,
@@ -255,4 +232,36 @@ impl Measuring<'_> {
             sentence: String::new(),
         })
     }
+}
+
+/// Where the proxy answers by itself.
+const CEILING: &str = "/.millstream-capacity/returned";
+/// Where it passes on what a server answers at once.
+const PASSING: &str = "/.millstream-capacity/passed";
+const LARGEST_BODY: usize = 4_096;
+
+/// The text for a process that listens on `listen` with so many workers, each of which keeps so many idle connections to the
+/// `servers`; `nothing` is the process that answers at once. Made-up answers have `body` bytes, at most 4096.
+pub fn configuration(
+    servers: &[SocketAddr],
+    nothing: SocketAddr,
+    keepalive: u32,
+    listen: SocketAddr,
+    workers: &str,
+    body: usize,
+) -> String {
+    let servers: String = servers.iter().map(|server| format!("server {server};\n")).collect();
+    let body = "x".repeat(body.min(LARGEST_BODY));
+    // A server that is measured alone must not have a worker waiting on an idle connection.
+    format!(
+        "worker_processes {workers};\ndaemon off;\npid capacity.pid;\nerror_log stderr warn;\n\
+         events {{ worker_connections 16384; }}\nhttp {{\naccess_log off;\nkeepalive_timeout 65;\n\
+         keepalive_requests 100000000;\ndefault_type text/plain;\n\
+         upstream apis {{\n{servers}keepalive {keepalive};\nkeepalive_requests 100000000;\nkeepalive_timeout 100ms;\n}}\n\
+         upstream nothing {{\nserver {nothing};\nkeepalive 1024;\nkeepalive_requests 100000000;\n}}\n\
+         server {{\nlisten {listen};\nproxy_http_version 1.1;\nproxy_set_header Connection \"\";\n\
+         proxy_set_header Host $http_host;\nlocation = {CEILING} {{ return 200 \"{body}\"; }}\n\
+         location = {PASSING} {{ proxy_pass http://nothing{CEILING}; }}\n\
+         location / {{ proxy_pass http://apis; }}\n}}\n}}\n"
+    )
 }

@@ -2,12 +2,11 @@
 //!
 //! What it looks like, in a terminal and on a page, is `report::steps`'s to say.
 
-use super::{Alone, Below, Capacity, CapacityRow, Published, Rounds};
+use super::{Alone, Below, Capacity, CapacityRow, Pool, Rounds};
 use crate::report::quantity::{Number, Rate, Share, Time, plural, seconds};
 use crate::report::steps::{Bar, Page, Row};
 use crate::report::table::{FigureTable, row};
-use crate::sizing::Pool;
-use crate::verdict::{Limit, late_rest};
+use crate::verdict::{Limit, delayed_ack};
 use std::time::Duration;
 
 /// Local ports that connections to one address can have by default on Linux.
@@ -15,7 +14,6 @@ const PORTS: f64 = 28_232.0;
 /// Seconds that a closed connection stays in TIME_WAIT.
 const TIME_WAIT: f64 = 60.0;
 
-/// All of it.
 pub fn page(capacity: &Capacity) -> Page {
     let Capacity { rows, workers, cores, .. } = capacity;
     let simulated = capacity.is_simulated.then(|| {
@@ -45,7 +43,6 @@ pub fn page(capacity: &Capacity) -> Page {
     }
 }
 
-/// A row for each case, what was to be expected beside what was measured; the article's figures where a row is one of its.
 fn cases(capacity: &Capacity) -> FigureTable {
     let published = |row: &CapacityRow| {
         let service = row.service_seconds.filter(|_| capacity.is_simulated)?;
@@ -70,7 +67,6 @@ fn cases(capacity: &Capacity) -> FigureTable {
     FigureTable::of("Case", &head, &[], capacity.rows.iter().map(cells))
 }
 
-/// What the columns mean that nobody has measured before.
 fn ceilings(rows: &[CapacityRow]) -> Vec<String> {
     let highest = Number(rows.iter().map(|row| row.ceiling).fold(0.0, f64::max));
     let turns = match rows.iter().any(CapacityRow::is_uneven) {
@@ -88,17 +84,15 @@ fn ceilings(rows: &[CapacityRow]) -> Vec<String> {
     [meaning].into_iter().chain(floor).collect()
 }
 
-/// What is to be said of a row besides its sentence: what limits, and the pool.
 fn paragraphs(row: &CapacityRow) -> Vec<String> {
     let pool = match row.closes() {
         true => vec![closes(row)],
         false => [pool(row)].into_iter().chain(row.below.map(|below| fewer(row, below))).collect(),
     };
-    let late = row.alone.iter().find_map(|alone| late_rest(&alone.run, &alone.once));
+    let late = row.alone.iter().find_map(|alone| delayed_ack(&alone.run, &alone.once));
     [row.verdict.text()].into_iter().chain(late).chain(different(row)).chain(pool).collect()
 }
 
-/// Servers that give something else each are not the same API.
 fn different(row: &CapacityRow) -> Option<String> {
     const OTHER: f64 = 1.25;
     let length = |alone: &Alone| alone.once.body_bytes;
@@ -116,7 +110,6 @@ fn different(row: &CapacityRow) -> Option<String> {
 
 const COST: &str = "Each connection costs a handshake and, once closed, a port for a minute (TIME_WAIT)";
 
-/// So many that the proxy opened.
 fn opened(per_second: f64) -> String {
     match per_second > 0.0 {
         true => format!("opened {} connections per second to the servers", Number(per_second)),
@@ -124,7 +117,6 @@ fn opened(per_second: f64) -> String {
     }
 }
 
-/// Where no keepalive of the proxy can help.
 fn closes(row: &CapacityRow) -> String {
     let (opened, rate) = (opened(row.together.opened_per_second), Number(row.together.run.rate));
     format!(
@@ -155,7 +147,6 @@ fn pool(row: &CapacityRow) -> String {
     )
 }
 
-/// What came of fewer kept connections.
 fn fewer(row: &CapacityRow, below: Below) -> String {
     let (opened, [rate, usual]) =
         (opened(below.opened_per_second), [below.rate, row.together.run.rate].map(Number));
@@ -171,7 +162,6 @@ fn fewer(row: &CapacityRow, below: Below) -> String {
     )
 }
 
-/// All together, then each alone: who, how many per second, and what the rounds say.
 fn measured(row: &CapacityRow) -> impl Iterator<Item = (&str, f64, &Rounds)> {
     let together = ("together", row.together.run.rate, &row.together.rounds);
     let alone = row.alone.iter().map(|alone| (alone.url.as_str(), alone.run.rate, &alone.rounds));
@@ -196,4 +186,27 @@ fn rounds(rows: &[CapacityRow]) -> FigureTable {
     let rows = rows.iter().flat_map(|case| measured(case).map(move |of| cells(case, of)));
     let head = ["by", "requests/s", "lowest – highest", "median", "99%"];
     FigureTable::of("What the rounds show", &head, &[1], rows)
+}
+
+/// What the founding article measured with two servers behind nginx, requests per second. Its machine was another; what counts is the shape.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Published {
+    /// How long its API slept.
+    pub service: Duration,
+    pub alone: [f64; 2],
+    pub together: f64,
+}
+
+/// Its four rows: doubled twice, then the proxy is the limit. Of the last only the sum of both is told.
+pub const ARTICLE: [Published; 4] = [
+    Published { service: Duration::from_millis(200), alone: [158.0, 158.0], together: 317.0 },
+    Published { service: Duration::from_millis(70), alone: [454.0, 454.0], together: 905.0 },
+    Published { service: Duration::from_millis(2), alone: [9_367.0, 9_335.0], together: 12_295.0 },
+    Published { service: Duration::ZERO, alone: [18_829.0 / 2.0, 18_829.0 / 2.0], together: 12_408.0 },
+];
+
+impl Published {
+    pub fn of(service: Duration) -> Option<&'static Published> {
+        ARTICLE.iter().find(|row| row.service == service)
+    }
 }

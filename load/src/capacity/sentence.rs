@@ -19,7 +19,6 @@ const FAR_ABOVE: f64 = 1.5;
 /// An answer that takes so many times as long as alone is slower.
 const SLOWER: f64 = 1.2;
 
-/// Why a server may answer more when the proxy asks it.
 const OTHERWISE: &str = "The proxy asks differently: over connections that it keeps, and at its own address.";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,11 +29,9 @@ pub enum Gain {
     Some,
     /// As much as the best of them alone, as far as the rounds tell.
     Nothing,
-    /// Less than the best of them alone.
     Loss,
     /// More or less than the best of them alone, but by no more than chance makes of it.
     Unclear,
-    /// There were too few rounds to tell.
     TooFew,
 }
 
@@ -64,7 +61,6 @@ pub fn gain(row: &CapacityRow) -> Gain {
     }
 }
 
-/// The sentence, and for a row that gains all what a further server would bring.
 pub fn sentence(row: &CapacityRow) -> String {
     let (sum, best, measured) = (row.sum(), row.fastest(), row.together.run.rate);
     let servers = row.alone.len();
@@ -122,12 +118,10 @@ pub fn sentence(row: &CapacityRow) -> String {
     }
 }
 
-/// Whether the proxy passes on hardly more than was measured, from whatever servers.
 fn is_near_ceiling(row: &CapacityRow) -> bool {
     row.passing > 0.0 && row.passing < NEAR_CEILING * row.together.run.rate
 }
 
-/// What one more would bring.
 fn next(row: &CapacityRow) -> String {
     let passing = Number(row.passing);
     match row.verdict.limit {
@@ -155,7 +149,6 @@ fn next(row: &CapacityRow) -> String {
     }
 }
 
-/// Why it is not the sum.
 fn because(row: &CapacityRow) -> String {
     let passes =
         format!("it passes on {} per second from a server that responds at once", Number(row.passing));
@@ -173,7 +166,6 @@ fn because(row: &CapacityRow) -> String {
     }
 }
 
-/// Why it is not known who limits.
 fn reason(row: &CapacityRow) -> &str {
     row.verdict.why.first().map_or("nothing was measured", |reason| reason.trim_end_matches('.'))
 }

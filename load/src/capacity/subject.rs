@@ -1,7 +1,7 @@
 //! The servers that are asked about: where they are, what they answer to a single request, and which processes they are.
 
 use super::{SERVERS, Setting};
-use crate::party::{API, GENERATOR, PROXY, Process, Whose, listener};
+use crate::party::{Process, Whose, listener, watched};
 use crate::plan::{PlanError, Target};
 use crate::probe::{Reply, once_unless};
 use crate::report::quantity::Quantity;
@@ -15,25 +15,18 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// How long a single request may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a row is about.
 #[derive(Debug, Clone)]
 pub struct Subject {
-    /// Its name in the table.
     pub name: String,
-    /// The servers.
     pub urls: Vec<String>,
     /// The service time of embedded servers; `None`: they are the user's.
     pub service: Option<Duration>,
 }
 
 /// Embedded servers that each work on `workers` requests at once and sleep for `service`, and the subject that they are.
-/// They end when dropped.
-///
-/// # Errors
-/// Those of opening ports and starting threads.
+/// They end when dropped. Errors: those of opening ports and starting threads.
 pub fn sleeping(service: Duration, servers: usize, workers: usize) -> io::Result<(Subject, Vec<DemoOrigin>)> {
     let options = DemoOptions { workers, service_time: service, work: Work::Wait, ..DemoOptions::default() };
     let origins = (0..servers).map(|_| millstream_origin::start(&options)).collect::<io::Result<Vec<_>>>()?;
@@ -59,7 +52,6 @@ impl Server {
     }
 }
 
-/// All servers of a subject, at least one, each having answered.
 #[derive(Debug)]
 pub(super) struct Servers {
     pub(super) all: Vec<Server>,
@@ -67,7 +59,6 @@ pub(super) struct Servers {
 }
 
 impl Servers {
-    /// Finds them and asks each a few times.
     pub(super) fn find(subject: &Subject, setting: &Setting, stop: &Stop) -> Result<Servers, Unmeasured> {
         match subject.urls.len() {
             0 => return Err("name the servers: http://host:port/path each".to_owned().into()),
@@ -100,7 +91,6 @@ impl Servers {
         Ok(Servers { all, is_embedded: subject.service.is_some() })
     }
 
-    /// The proxy, asked for what the servers are asked for, by the name that the first has.
     pub(super) fn behind(&self, proxy: SocketAddr) -> Target {
         let first = &self.all[0].target;
         Target { url: format!("{} behind the proxy", first.url), addresses: vec![proxy], ..first.clone() }
@@ -111,8 +101,7 @@ impl Servers {
         let own = self.is_embedded.then_some(THREADS);
         let api = self.all.iter().map(|server| Whose::api(server.address, own));
         let api = api.collect::<Option<BTreeSet<Whose>>>().unwrap_or_default();
-        let others = [(GENERATOR, Whose::generator(own)), (PROXY, Whose::Tree(proxy.id()))];
-        api.into_iter().map(|whose| (API, whose)).chain(others).collect()
+        watched(own, Some(proxy.id()), api)
     }
 
     pub(super) fn are_local(&self) -> bool {
@@ -127,7 +116,6 @@ impl Servers {
 }
 
 impl Setting {
-    /// What a URL asks for with the user's fields.
     pub(super) fn target(&self, url: &str, public: bool) -> Result<Target, PlanError> {
         let ask =
             Ask { url: url.to_owned(), fields: self.fields.clone(), keep_alive: true, ..Ask::default() };
@@ -135,7 +123,6 @@ impl Setting {
     }
 }
 
-/// A single request.
 pub(super) fn answer(target: &Target, stop: &Stop) -> Result<Reply, Unmeasured> {
     let url = &target.url;
     let answer = once_unless(stop, target, PATIENCE)?.map_err(|error| format!("{url}: {error}"))?;

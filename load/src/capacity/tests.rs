@@ -380,3 +380,23 @@ fn servers_that_answer_something_else_each_are_told() {
     let capacity = of_own_servers(row);
     assert!(page(&capacity).text(100).contains("The servers give different responses"));
 }
+
+#[test]
+fn the_rule_is_rate_times_time_and_room_for_peaks() {
+    // Requests per second, seconds, in use, keepalive.
+    for (rate, seconds, in_use, keepalive) in [
+        (10_000.0, 0.1, 1_000.0, 1_300),
+        // Answers that came at once, of requests before: no load has more on its way than it has connections.
+        (850_000.0, 0.1, 2_000.0, 2_600),
+        (316.0, 0.2, 63.2, 83),
+        (530.0, 0.1, 53.0, 69),
+        (100.0, 0.001, 0.1, 1),
+        (0.0, 1.0, 0.0, 1),
+        (f64::NAN, 1.0, 0.0, 1),
+    ] {
+        let pool = Pool::needed(rate, seconds, 2_000);
+        assert!((pool.in_use - in_use).abs() < 1e-9, "{rate} x {seconds}: {pool:?}");
+        assert_eq!(pool.keepalive, keepalive, "{rate} x {seconds}");
+        assert!(pool.keepalive as f64 >= pool.in_use, "{pool:?}: fewer than are in use");
+    }
+}

@@ -14,17 +14,12 @@ use std::time::Duration;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Caching {
-    /// In a word.
     pub keeps: Keeps,
-    /// Why not; `None`: it may be kept.
     pub why: Option<String>,
-    /// What would help against that, one sentence; `None` where it may be kept.
     pub advice: Option<String>,
-    /// All of it in sentences.
     pub words: String,
 }
 
-/// Whether and for how long an answer may be kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Keeps {
@@ -33,14 +28,11 @@ pub enum Keeps {
     /// It says nothing; a configuration may decide.
     #[default]
     Silent,
-    /// Not at all.
     No,
 }
 
-/// Types of answers that have no end of their own.
 const STREAMS: [&str; 2] = ["text/event-stream", "multipart/x-mixed-replace"];
 
-/// What is added where requests carry credentials.
 const PER_USER: &str = " Its Authorization is part of the key in every step, so each user has separate responses: a factor is \
                         the gain for one user who repeats a request.";
 
@@ -48,7 +40,6 @@ const PER_USER: &str = " Its Authorization is part of the key in every step, so 
 /// alone, as nginx does.
 const PASSED_ON: &str = " \"millstream serve\" sends requests with a credential to the API, unless the stored response is marked public or s-maxage.";
 
-/// What would help on answers that are the same for every client, whoever asks.
 const SAY_PUBLIC: &str =
     "A \"Cache-Control: public, max-age=…\" would help, on responses that are the same for every client.";
 
@@ -122,7 +113,6 @@ fn kept(left: i64, arithmetic: Option<Arithmetic>) -> Caching {
     Caching { keeps: Keeps::Seconds(left), words, ..Caching::default() }
 }
 
-/// The field of the answer that was decided by, as it stands there.
 fn field(judgement: &Judgement<'_>, answer: &Reply) -> Option<String> {
     let Because::Field(field, value) = judgement.because else { return None };
     let mut names = answer.fields.iter().map(|(name, _)| name.as_str());

@@ -45,7 +45,6 @@ pub enum Aspect {
     Field(&'static str),
 }
 
-/// Traits of an answer: what each is about, and its bytes.
 pub(super) type Traits = BTreeSet<(Aspect, Vec<u8>)>;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -94,14 +93,12 @@ pub fn changed(own: [&Reply; 2], given: &Reply) -> Option<&'static str> {
 }
 
 impl Aspect {
-    /// Which header field, if one.
     pub fn field(self) -> Option<&'static str> {
         if let Aspect::Field(name) = self { Some(name) } else { None }
     }
 }
 
 impl Difference {
-    /// Between an answer to the user and one to a stranger.
     pub fn between(user: &Traits, stranger: &Traits) -> Difference {
         Difference {
             user: user.difference(stranger).cloned().collect(),

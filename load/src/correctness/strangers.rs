@@ -8,20 +8,15 @@ use super::difference::{Aspect, Difference, traits};
 use super::{How, values};
 use crate::probe::Reply;
 
-/// Header fields of a request.
 type Fields = Vec<(String, String)>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Telling {
-    /// In which field its request differs.
     pub field: String,
-    /// What the API answers.
     pub answer: Reply,
-    /// By what that differs from what it answers the user.
     pub difference: Difference,
 }
 
-/// Fields that say who asks.
 const USERS: [&str; 3] = ["Cookie", "Authorization", "X-Api-Key"];
 
 impl Telling {
@@ -79,7 +74,6 @@ pub enum Who {
     Stranger,
 }
 
-/// What asking the API as a stranger came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Apart {
     /// Nothing tells its answers from those to the user.
@@ -90,10 +84,8 @@ pub enum Apart {
     Changed,
 }
 
-/// The most fields of the user's own that are tried without.
 const MOST: usize = 8;
 
-/// What clients differ in, and APIs answer by.
 const FIELDS: [(&str, &str); 7] = [
     // A browser's: who can answer in nothing of it is not forbidden to.
     ("Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"),

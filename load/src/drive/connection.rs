@@ -12,14 +12,12 @@ use crate::stream::Stream;
 use crate::tally::{Failure, Sent};
 use std::collections::VecDeque;
 
-/// Where a connection stands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Stage {
     #[default]
     Unopened,
     /// There will be one: since this moment it is connected to, TLS is agreed on, or the server's settings are waited for.
     Opening(u64),
-    /// Requests can be sent.
     Open,
     /// It failed and is tried again at this moment.
     Paused(u64),
@@ -28,13 +26,10 @@ pub(super) enum Stage {
 #[derive(Debug)]
 pub(super) struct Hop {
     pub(super) target: Target,
-    /// How many redirects led here.
     pub(super) count: u32,
-    /// The request that they led from.
     pub(super) first: Sent,
 }
 
-/// See the module.
 #[derive(Default)]
 pub(super) struct Connection<Protocol> {
     pub(super) lane: u32,
@@ -47,7 +42,6 @@ pub(super) struct Connection<Protocol> {
     /// Tells events and places in a queue from those of the connection before.
     pub(super) generation: u32,
     pub(super) is_used: bool,
-    /// Whether it stands in its lane's queue of free connections.
     pub(super) is_listed: bool,
     /// Since when it has had room for a request.
     pub(super) free_since: u64,
@@ -59,12 +53,10 @@ pub(super) struct Connection<Protocol> {
     pub(super) fruitless: u32,
     /// In place of the plan's target, where a redirect is followed: of the request on its way, or next to be sent.
     pub(super) hop: Option<Box<Hop>>,
-    /// Requests on their way, oldest first.
     pub(super) sent: VecDeque<Sent>,
 }
 
 impl<Protocol: Exchange> Connection<Protocol> {
-    /// When the hop that is to be sent next should have started, if there is one.
     #[inline]
     pub(super) fn next_hop(&self) -> Option<u64> {
         self.hop.as_deref().filter(|_| self.sent.is_empty()).map(|hop| hop.first.due)
@@ -95,7 +87,6 @@ impl<Protocol: Exchange> Connection<Protocol> {
     }
 }
 
-/// What the requests on their way on one connection ask for.
 #[inline]
 pub(super) fn asked<'a>(plan: &'a Plan, sent: &'a VecDeque<Sent>, hop: Option<&'a Hop>) -> impl Asked<'a> {
     move |place| hop.map_or_else(|| &plan.targets[sent[place].target as usize], |hop| &hop.target)

@@ -15,15 +15,6 @@ const LAG: u64 = 1_000;
 /// The part of the 99th percentile of latency from which on the generator's own delay is no trifle.
 const NOTABLE: f64 = 0.1;
 
-/// What became of a thread's time.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Share {
-    /// It ran, 0 to 1.
-    pub(crate) ran: f64,
-    /// It could have run, and waited for a core, 0 to 1.
-    pub(crate) waited: f64,
-}
-
 /// CPU time of the calling thread so far, in nanoseconds.
 pub(crate) fn thread_cpu() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
@@ -62,7 +53,6 @@ pub(crate) fn limits(
     })
 }
 
-/// That threads waited for so much of the time, where that is no trifle.
 fn starved(who: &str, waited: f64) -> String {
     match waited > 1.0 - ALWAYS {
         true => format!("{who} for a core {:.0} % of the time", waited * 100.0),

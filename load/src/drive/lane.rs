@@ -17,7 +17,6 @@ pub(super) struct Lane {
     pub(super) address: u32,
     /// The server's name, where TLS is spoken to it.
     pub(super) name: Option<ServerName<'static>>,
-    /// How it is reached.
     pub(super) way: Way,
     /// Open loop: when requests should start.
     pub(super) pace: Option<Pace>,
@@ -76,12 +75,10 @@ impl Lane {
         }
     }
 
-    /// Open loop: when its next request should start.
     pub(super) fn due(&self) -> Option<u64> {
         self.returned.front().copied().or_else(|| self.pace.as_ref().map(Pace::due))
     }
 
-    /// Open loop: gives up what should have started before a moment and was not sent.
     pub(super) fn skip_to(&mut self, moment: u64) {
         self.returned.retain(|due| *due >= moment);
         if let Some(pace) = &mut self.pace {
@@ -89,13 +86,11 @@ impl Lane {
         }
     }
 
-    /// Open loop: whether there may be a connection for it.
     #[inline]
     pub(super) fn has_room(&self) -> bool {
         !self.free.is_empty() || !self.unopened.is_empty()
     }
 
-    /// The place of the target whose turn it is.
     #[inline]
     pub(super) fn target(&mut self) -> u32 {
         let place = self.order[self.next];

@@ -27,9 +27,7 @@ use rustix::time::{timerfd_create, timerfd_settime};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-/// Events taken from the kernel at a time.
 const EVENTS: usize = 512;
-/// Bytes read at a time.
 const BUFFER: usize = 64 * 1024;
 /// Mark of the timer among the connections' numbers.
 const TIMER: u64 = u64::MAX;
@@ -47,7 +45,6 @@ pub(super) struct Worker<Protocol: Exchange> {
     timer_at: u64,
     lanes: Vec<Lane>,
     connections: Vec<Connection<Protocol>>,
-    /// What they share.
     room: Protocol::Room,
     tally: Tally,
     buffer: Box<[u8]>,
@@ -55,7 +52,6 @@ pub(super) struct Worker<Protocol: Exchange> {
     again: Vec<u32>,
     /// Its share of the plan's requests; [`UNCOUNTED`]: any number.
     share: u64,
-    /// Requests that may still be sent.
     to_send: u64,
     /// Requests that have to come to an end, unless the time is up before.
     to_finish: u64,
@@ -73,7 +69,6 @@ pub(super) struct Worker<Protocol: Exchange> {
 }
 
 impl<Protocol: Exchange> Worker<Protocol> {
-    /// The worker for one of the plan's threads; opens nothing but its epoll.
     pub(super) fn new(plan: &Plan, thread: u32) -> Result<Worker<Protocol>, Errno> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let mut timer = None;
@@ -114,7 +109,6 @@ impl<Protocol: Exchange> Worker<Protocol> {
         })
     }
 
-    /// Runs until the plan's end.
     pub(super) fn run(mut self, run: &RunShared<'_>) -> Report {
         let mut events = Vec::with_capacity(EVENTS);
         if run.begin == 0 {
@@ -193,7 +187,6 @@ impl<Protocol: Exchange> Worker<Protocol> {
         }
     }
 
-    /// Ends the tick, and begins measuring where the warm-up ends with it.
     fn turn(&mut self, run: &RunShared<'_>, now: u64) {
         self.tally.flush(&run.board, tick_number(self.next_tick, run.begin) - 1);
         let length = nanoseconds(TICK);
@@ -228,7 +221,6 @@ impl<Protocol: Exchange> Worker<Protocol> {
         }
     }
 
-    /// Looks for what is overdue, and opens what has paused long enough.
     fn look(&mut self, run: &RunShared<'_>, now: u64) {
         let mut next = now.saturating_add(self.timeout);
         for number in 0..self.connections.len() {
@@ -270,7 +262,6 @@ impl<Protocol: Exchange> Worker<Protocol> {
         }
     }
 
-    /// Counts a request that came to nothing good, if it counts; `target` is that of one that was sent.
     fn fail(&mut self, run: &RunShared<'_>, due: u64, target: Option<u32>, how: Failure) -> bool {
         let counts = self.counts(run, due);
         if counts {

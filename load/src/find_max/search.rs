@@ -36,12 +36,9 @@ const LOWER: f64 = 0.985;
 /// Below so much of the first guess nothing is looked for.
 const LEAST: f64 = 0.001;
 
-/// The highest rate that `holds`, and how often it did of its further trials; none: not even the lowest held, or the trials were used up.
-/// Begins a little below a guess, requests per second, above 0.
-///
-/// # Errors
-/// What ended a trial, which is told the rate and whether it is one of the further ones, and says nothing (`None`) where the generator was
-/// late.
+/// The highest rate that `holds`, and how often it did of its further trials; none: not even the lowest held, or the trials
+/// were used up. Begins a little below a guess, requests per second, above 0. Errors: what ended a trial, which is told the
+/// rate and whether it is one of the further ones, and says nothing (`None`) where the generator was late.
 pub(super) fn search<E>(
     guess: f64,
     mut holds: impl FnMut(f64, bool) -> Result<Option<bool>, E>,

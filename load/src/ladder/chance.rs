@@ -2,7 +2,7 @@
 //!
 //! Pure: rates in, decisions out. What slows a machine down for a while slows all steps of that round, so each round's own level, as the
 //! steps show it that are not compared, is taken out first. The two that are compared have no part in it, so their ranks stay exchangeable
-//! and the test stays valid; what it gains is told in docs/ladder.md and checked in this file's tests. Next: `worth`, which says it.
+//! and the test stays valid; what it gains is told in docs/ladder.md and checked in this file's tests. Next: `gain`, which says it.
 
 use crate::rank::{self, Compared, FALSE_CLAIMS, median};
 
@@ -12,10 +12,8 @@ const OTHERS: usize = 4;
 /// Rounds of which groups that do not overlap differ by more than chance.
 pub const FEWEST: u32 = 4;
 
-/// The step that gives most, and those that may give as much.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Best {
-    /// The one with the highest median.
     pub step: usize,
     /// Those that the rounds do not tell from it.
     pub alike: Vec<usize>,

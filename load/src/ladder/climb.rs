@@ -7,7 +7,7 @@ use super::course::{self, Around, Course, Order, Pair, Windows};
 use super::direct::{self, Known};
 use super::measuring::Bench;
 use super::result::{Climbed, Measure, Round, compare, figures, wrong};
-use super::{trouble, worth};
+use super::{gain, problems};
 use crate::correctness::{How, Keeps, Telling};
 use crate::http2_request::Http2Request;
 use crate::party::Whose;
@@ -32,11 +32,8 @@ const LOOKED_AT: f64 = 0.5;
 /// The least connections' worth of waiting that a request is given.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Climbs.
-///
-/// # Errors
-/// The API is not there or answers with an error, this program cannot be started, or the user wanted to stop before anything
-/// was measured; afterwards it is [`Climbed::cut_short`].
+/// Climbs. Errors: the API is not there or answers with an error, this program cannot be started, or the user wanted to stop
+/// before anything was measured; afterwards it is [`Climbed::cut_short`].
 pub fn climb(order: &Order, stop: &Stop, live: &mut Live) -> Result<Climbed, Unmeasured> {
     let mut bench = begin(order, stop, live)?;
     let of = bench.course.stops.len();
@@ -74,14 +71,13 @@ pub fn climb(order: &Order, stop: &Stop, live: &mut Live) -> Result<Climbed, Unm
     climbed.personal = personal.into_iter().map(|(_, words)| words).collect();
     climbed.compared = known.standard.how;
     climbed.compared_words.clone_from(&known.standard.words);
-    climbed.verdict = worth::sentences(&climbed);
+    climbed.verdict = gain::sentences(&climbed);
     climbed.verdict.extend(limit(&climbed, &known));
     climbed.notes = notes(&climbed, &known);
     climbed.notes.extend(apart);
     Ok(climbed)
 }
 
-/// Everything that is known before the first measurement, and what is to be measured; both are announced.
 fn begin<'a>(order: &'a Order, stop: &'a Stop, live: &'a mut Live) -> Result<Bench<'a>, Unmeasured> {
     let target = resolve(&order.ask, order.may)?;
     let known = direct::know(target, &order.ask, order.may, stop)?;
@@ -125,7 +121,6 @@ fn begin<'a>(order: &'a Order, stop: &'a Stop, live: &'a mut Live) -> Result<Ben
     Ok(Bench { order, stop, live, known, climbed, course, warm_up, timeout, certificate, api })
 }
 
-/// A measure without its figures, and why it cannot be measured.
 fn unmeasured((step, party): Pair, known: &Known) -> Measure {
     let can = party.map_or(Ok(None), |party| party.can(step, known.target.tls.is_some()));
     let http2 = step.has(Fact::Http2).then(|| Http2Request::of(&known.target.request, true).err()).flatten();
@@ -156,7 +151,6 @@ fn announced(climbed: &Climbed, course: &Course) -> String {
     )
 }
 
-/// One measurement of the course: which of how many, and what.
 fn turn(bench: &mut Bench<'_>, (number, of): (usize, usize), pair: Pair) -> Result<(), Unmeasured> {
     let is_it = |measure: &Measure| (measure.step, measure.party) == pair && measure.cannot.is_none();
     let Some(at) = bench.climbed.measures.iter().position(is_it) else { return Ok(()) };
@@ -178,14 +172,13 @@ fn turn(bench: &mut Bench<'_>, (number, of): (usize, usize), pair: Pair) -> Resu
         return Err(Unmeasured::Because(format!(
             "the API alone gave no correct response on {} ({}), so there is nothing to compare with",
             plural(bench.climbed.connections.into(), "connection"),
-            trouble::told(&round.outcome.counts.errors)
+            problems::told(&round.outcome.counts.errors)
         )));
     }
     bench.climbed.measures[at].rounds.extend(round);
     Ok(())
 }
 
-/// What limits at this program's best step.
 fn limit(climbed: &Climbed, known: &Known) -> Option<String> {
     let own = climbed.measures.iter().filter(|measure| measure.party == Some(Party::Millstream));
     let rated = own.filter_map(|measure| Some((measure, measure.counted()?)));
@@ -207,7 +200,6 @@ fn limit(climbed: &Climbed, known: &Known) -> Option<String> {
     Some(format!("At \"{}\": {}", measure.step.entry().title, verdict::judge(&evidence).text()))
 }
 
-/// What else is to be known.
 fn notes(climbed: &Climbed, known: &Known) -> Vec<String> {
     let has = |step: Step| climbed.measures.iter().any(|measure| measure.step == step);
     let alone = climbed.measure(Step::Alone, None).map_or(&[][..], |alone| &alone.rounds);
@@ -230,7 +222,7 @@ fn notes(climbed: &Climbed, known: &Known) -> Vec<String> {
         ),
         (true, &climbed.compared_words),
         // Of what cannot be kept, and of what had nothing to go by, the verdict speaks.
-        (climbed.caching.keeps != Keeps::No && !worth::falls_back(climbed), &climbed.caching.words),
+        (climbed.caching.keeps != Keeps::No && !gain::falls_back(climbed), &climbed.caching.words),
         (known.outlives_micro() && (has(Step::Microcache) || has(Step::Lock)), &aside),
         (climbed.is_local, &shared),
     ];
@@ -246,7 +238,6 @@ fn notes(climbed: &Climbed, known: &Known) -> Vec<String> {
     notes
 }
 
-/// What the generator limits.
 fn floors(climbed: &Climbed) -> Option<String> {
     let floor =
         |measure: &Measure| Some((measure.step.entry().title, measure.figures.as_ref()?.floor.clone()?));

@@ -17,7 +17,6 @@ use std::time::Duration;
 /// What is measured at once: a step, and who stands in front; `None`: nobody.
 pub type Pair = (Step, Option<Party>);
 
-/// Every step with everybody who is part of it, in the order of the table. The API alone stands in front of nobody.
 pub fn pairs(steps: &[Step], parties: &[Party]) -> Vec<Pair> {
     let of_step = |&step: &Step| -> Vec<Pair> {
         match step {
@@ -42,7 +41,6 @@ fn stops(pairs: &[Pair], rounds: u32, seed: u64) -> Vec<Pair> {
     stops
 }
 
-/// What each measurement takes besides its own time.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Around {
     /// Warming up, and single requests before it.
@@ -82,7 +80,6 @@ const ROUNDS: [u32; 3] = [6, 5, FEWEST];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Windows {
-    /// Of most steps.
     pub usual: Duration,
     /// Of those whose answers are kept for a second.
     pub brief: Duration,
@@ -96,13 +93,10 @@ pub fn is_brief(step: Step, fallback: Option<&str>) -> bool {
 
 #[derive(Debug, Clone)]
 pub struct Course {
-    /// In order.
     pub stops: Vec<Pair>,
-    /// How long.
     pub windows: Windows,
     /// How long the whole takes, about.
     pub whole: Duration,
-    /// How often each step is measured.
     pub rounds: u32,
 }
 
@@ -113,26 +107,17 @@ pub struct Wish {
     pub rounds: Option<u32>,
     /// How long each time; `None`: so long that the whole stays within `limit`.
     pub each: Option<Duration>,
-    /// What the whole may take.
     pub limit: Duration,
-    /// What the order comes of.
     pub seed: u64,
 }
 
-/// What is to be climbed.
 #[derive(Debug, Clone)]
 pub struct Order {
-    /// The request, to the API itself.
     pub ask: Ask,
-    /// Whether an address of the public internet may be loaded.
     pub may: Permission,
-    /// The steps, in climbing order.
     pub steps: Vec<Step>,
-    /// Who takes part, each with its program.
     pub parties: Vec<(Party, PathBuf)>,
-    /// How often, how long, and in which order.
     pub wish: Wish,
-    /// What the user's own configuration has of the steps.
     pub running: Option<Running>,
     /// Connections; `None`: by how slow the API is.
     pub connections: Option<u32>,
@@ -183,9 +168,7 @@ const STREAMS: u32 = 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Breadth {
-    /// Connections.
     pub connections: u32,
-    /// Requests on each at once.
     pub streams: u32,
 }
 

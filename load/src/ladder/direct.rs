@@ -16,7 +16,6 @@ use millstream_cache::Now;
 use millstream_net::clock;
 use std::time::Duration;
 
-/// The longest wait for one answer of the API.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What asking as all strangers may take.
@@ -35,23 +34,18 @@ bodies. Differences in what changes with every request anyway remain unnoticed, 
 pub(super) struct Known {
     /// The request, to the API itself: to that one of its addresses where it answered.
     pub target: Target,
-    /// Its first answer, which says that address.
     pub own: Reply,
-    /// Its second.
     pub again: Reply,
     pub standard: Standard,
     pub caching: Caching,
-    /// What a single request takes.
     pub once: Once,
     pub strangers: Vec<(Telling, Target)>,
     pub notes: Vec<String>,
 }
 
-/// Asks the API at the target's addresses; from its first answer on, at the one that answered. Then as each stranger, of whom those are kept
-/// whom it answers differently.
-///
-/// # Errors
-/// One sentence: it is not there, answers with an error, or cannot be put behind a proxy. Or the user wants to stop.
+/// Asks the API at the target's addresses; from its first answer on, at the one that answered. Then as each stranger, of
+/// whom those are kept whom it answers differently. Errors: one sentence: it is not there, answers with an error, or cannot
+/// be put behind a proxy. Or the user wants to stop.
 pub(super) fn know(mut target: Target, ask: &Ask, may: Permission, stop: &Stop) -> Result<Known, Unmeasured> {
     let own = once_unless(stop, &target, PATIENCE)??;
     // RFC 8305 §5: an address that refuses is passed over, by the load and by the proxies as well.
@@ -86,10 +80,7 @@ pub(super) fn know(mut target: Target, ask: &Ask, may: Permission, stop: &Stop) 
 }
 
 /// From now on bodies are not compared: the API's own turned out to differ. Those whom it answers differently are asked for
-/// anew, for other things must tell now.
-///
-/// # Errors
-/// [`Unmeasured::Stopped`].
+/// anew, for other things must tell now. Errors: [`Unmeasured::Stopped`].
 pub(super) fn loosen(known: &mut Known, stop: &Stop) -> Result<(), Unmeasured> {
     let found = std::mem::take(&mut known.strangers).into_iter();
     let found: Vec<_> = found.map(|(telling, target)| (telling.field, target)).collect();
@@ -141,7 +132,6 @@ fn go_through(known: &mut Known, strangers: &[(String, Target)], stop: &Stop) ->
 }
 
 impl Known {
-    /// How long one request takes when nobody else asks, the median.
     pub(super) fn alone(&self) -> Duration {
         Duration::from_secs_f64(self.once.total)
     }

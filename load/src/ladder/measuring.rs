@@ -5,13 +5,12 @@ use super::direct::Known;
 use super::result::{Climbed, Round};
 use super::stand::Stand;
 use crate::correctness::{changed, mixed_up, stream};
-use crate::drive;
 use crate::http2_request::Http2Request;
-use crate::party::{API, GENERATOR, Meter, PROXY, Whose, time_wait_of_late};
+use crate::party::{MeteredRun, Whose, watched};
 use crate::peer::{Party, Reached};
 use crate::plan::{Plan, Target, Way};
 use crate::probe::{Reply, once_unless};
-use crate::progress::Live;
+use crate::progress::{Live, Progress};
 use crate::step::{Fact, SecureOrigin, Step, StepSetting};
 use crate::stop::Stop;
 use crate::stream::absolute_authorities;
@@ -36,18 +35,15 @@ const PASSED_ON: f64 = 0.9;
 /// reason stands first or last.
 const SHOWN: (usize, usize) = (100, 200);
 
-/// A climb while it goes on.
 pub(super) struct Bench<'a> {
     pub order: &'a Order,
     pub stop: &'a Stop,
     pub live: &'a mut Live,
     pub known: Known,
-    /// What it has come to so far.
     pub climbed: Climbed,
     pub course: Course,
     pub warm_up: Duration,
     pub timeout: Duration,
-    /// For this machine's own address, made for one climb.
     pub certificate: CertifiedKey<KeyPair>,
     /// Whose CPU is the API's; `None`: it is elsewhere, or may not be looked at.
     pub api: Option<Whose>,
@@ -119,7 +115,6 @@ impl Bench<'_> {
         Ok(Some(round))
     }
 
-    /// A request as clients of a step send it to its proxy.
     fn through(&self, target: &Target, step: Step, proxy: SocketAddr) -> Target {
         // Whether it is one of HTTP/2 was found out before.
         let http2 = Http2Request::of(&target.request, true).ok().filter(|_| step.has(Fact::Http2));
@@ -173,9 +168,7 @@ impl Bench<'_> {
         Ok(None)
     }
 
-    /// Whether the API gives another body than before, if only now and then, also when nobody else asks any more.
-    ///
-    /// # Errors
+    /// Whether the API gives another body than before, if only now and then, also when nobody else asks any more. Errors:
     /// [`Unmeasured::Stopped`].
     pub(super) fn has_changed(&self) -> Result<bool, Unmeasured> {
         self.settle()?;
@@ -213,18 +206,18 @@ impl Bench<'_> {
             timeout: self.timeout,
             ..Plan::closed(target, breadth.connections, (*threads).min(breadth.connections), window)
         };
-        let mut parties = vec![(GENERATOR, Whose::generator(self.order.own_api))];
-        parties.extend(stand.map(|stand| (PROXY, Whose::Tree(stand.id()))));
-        parties.extend(self.api.clone().map(|api| (API, api)));
-        let mut meter = Meter::new(parties);
+        let parties = watched(self.order.own_api, stand.map(Stand::id), self.api.clone());
+        let addresses: Vec<_> =
+            [self.known.own.address].into_iter().chain(stand.map(|stand| stand.address)).collect();
         let mut reached_before = None;
-        let outcome = drive::run(&plan, self.stop.flag(), &mut |progress| {
+        let mut watch = |progress: &Progress| {
             if !progress.warming {
                 reached_before = reached_before.or_else(|| stand.and_then(Stand::reached));
-                meter.watch(progress);
             }
             self.live.show(progress);
-        })?;
+        };
+        let run = MeteredRun::of(&plan, parties, &addresses, self.stop, &mut watch)?;
+        let MeteredRun { outcome, found, time_wait } = run;
         let reached = match stand {
             // What it fetches while it answers with what is stale is in no log.
             Some(Stand { counts: Some(Reached::Lines(_)), .. }) if self.known.revalidates() => None,
@@ -234,9 +227,6 @@ impl Bench<'_> {
             // What nobody keeps is asked for every time.
             _ => Some(outcome.counts.answers + outcome.counts.errors.total()),
         };
-        let mut addresses = vec![self.known.own.address];
-        addresses.extend(stand.map(|stand| stand.address));
-        let time_wait = time_wait_of_late(&addresses, self.warm_up.as_secs_f64() + outcome.seconds);
-        Ok(Round { outcome, reached, time_wait, found: meter.found(), through: Vec::new() })
+        Ok(Round { outcome, reached, time_wait, found, through: Vec::new() })
     }
 }

@@ -8,7 +8,6 @@ use crate::report::quantity::{Bytes, Count, Number, Quantity, Rate, Share, Time,
 use crate::report::steps::{Bar, Page, Row};
 use crate::report::table::{FigureTable, row};
 
-/// All of it.
 pub fn page(climbed: &Climbed) -> Page {
     let mut rows: Vec<Row> = Vec::new();
     for measure in &climbed.measures {

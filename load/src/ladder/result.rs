@@ -1,7 +1,7 @@
 //! What the ladder comes to: figures per step and party, over rounds; the JSON of `millstream ladder` is this.
 //!
 //! Pure: rounds in, figures out. A step of which any answer was wrong keeps its figures and loses its factor: it is never
-//! counted. Next: `worth` and `table`, which read it.
+//! counted. Next: `gain` and `table`, which read it.
 
 use super::course;
 use crate::correctness::{Caching, How};
@@ -17,38 +17,25 @@ use crate::stop::CutShort;
 use crate::verdict::Once;
 use serde::Serialize;
 
-/// A whole climb.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Climbed {
-    /// The API, as the user wrote it.
     pub url: String,
-    /// Whether the API was made up by this program.
     pub is_simulated: bool,
-    /// When it began, milliseconds since 1970.
     pub began_unix_milliseconds: u64,
     /// How often each step was measured; the least, where it was cut short.
     pub rounds: u32,
     /// What the order within each round came of: the same seed gives the same order (`--seed`).
     pub seed: u64,
-    /// Where the user stopped it; `None`: it is whole.
     pub cut_short: Option<CutShort>,
-    /// Connections held at once.
     pub connections: u32,
-    /// Threads of the generator.
     pub threads: u32,
-    /// Cores that this process may use.
     pub cores: u32,
-    /// Whether the API runs on this machine, so that it shares the cores with everybody else.
     pub is_local: bool,
-    /// How long one request took when nobody else asked, milliseconds.
     #[serde(rename = "alone_us", serialize_with = "json::milliseconds_as_us")]
     pub alone_milliseconds: f64,
-    /// Bytes of the API's body.
     pub body_bytes: u64,
-    /// How closely answers were looked at.
     pub compared: How,
     pub compared_words: String,
-    /// What the API says of being cached.
     pub caching: Caching,
     /// How long an answer was kept that says nothing, in the steps that go by the API's headers; `None`: it says so itself.
     pub fallback: Option<String>,
@@ -56,30 +43,21 @@ pub struct Climbed {
     pub running: Option<Running>,
     /// Whose answers are others' too, and why they are not to be cached as they are, a sentence each.
     pub personal: Vec<String>,
-    /// Every step of every party, in the order of the table.
     pub measures: Vec<Measure>,
-    /// What limits, what was gained, what was not.
     pub verdict: Vec<String>,
-    /// What else is to be known about these figures.
     pub notes: Vec<String>,
 }
 
-/// One step of one party.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Measure {
-    /// Which step.
     pub step: Step,
     /// Who stood in front; `None`: nobody.
     pub party: Option<Party>,
-    /// Why this party cannot do the step; there are no figures then.
     pub cannot: Option<String>,
     /// Why it is not counted: an answer was wrong.
     pub wrong: Option<String>,
-    /// What is not quite as in the others.
     pub note: Option<String>,
-    /// What was measured; `None`: it was not, or could not be.
     pub figures: Option<Figures>,
-    /// The rounds that the figures are of, in order.
     #[serde(skip)]
     pub rounds: Vec<Round>,
 }
@@ -88,13 +66,10 @@ pub struct Measure {
 pub struct Figures {
     /// Right answers per second.
     pub rate: Spread,
-    /// The same of each round, in order.
     pub rates: Vec<f64>,
-    /// Rounds that these figures are of.
     pub rounds: u32,
     /// Seconds of each measurement, median of the rounds.
     pub seconds: f64,
-    /// Connections that the requests at once were on.
     pub connections: u32,
     /// Requests at once on each of them: more than one over HTTP/2 alone.
     pub streams: u32,
@@ -103,17 +78,13 @@ pub struct Figures {
     /// The median latency, microseconds, median of the rounds.
     #[serde(rename = "p50_us")]
     pub p50: u64,
-    /// Its 99th percentile.
     #[serde(rename = "p99_us")]
     pub p99: u64,
     /// The median time to the first byte, microseconds, median of the rounds.
     #[serde(rename = "first_byte_p50_us")]
     pub first_byte_p50: u64,
-    /// Right answers of all rounds.
     pub answers: u64,
-    /// What went wrong in all rounds.
     pub errors: Errors,
-    /// Bytes read in all rounds.
     pub bytes_read: u64,
     pub mean_body: f64,
     /// Requests that reached the API in all rounds; `None`: unknown.
@@ -127,29 +98,21 @@ pub struct Figures {
     pub floor: Option<String>,
 }
 
-/// CPU of each party, in one unit.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Cpu {
     /// The proxy, all its processes; `None` without one.
     pub proxy: Option<f64>,
     /// The API, where it runs on this machine and its process may be seen.
     pub origin: Option<f64>,
-    /// This program while it made requests.
     pub generator: f64,
 }
 
-/// One round of one step of one party.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Round {
-    /// What the generator saw.
     pub outcome: Outcome,
-    /// Requests that reached the API meanwhile.
     pub reached: Option<u64>,
-    /// Sockets that went into TIME_WAIT meanwhile.
     pub time_wait: u64,
-    /// What `generator`, `proxy` and `api` used and wanted meanwhile.
     pub found: Metered,
-    /// Single requests through the proxy, timed.
     pub through: Vec<Once>,
 }
 
@@ -200,7 +163,6 @@ pub fn figures(rounds: &[Round]) -> Option<Figures> {
     })
 }
 
-/// Why figures are not to be counted: an answer was wrong; `None`: all were right.
 pub fn wrong(errors: &Errors) -> Option<String> {
     let kinds = [
         (errors.body, "with another body than the API's own"),
@@ -256,7 +218,6 @@ impl Measure {
         rank::nearest(&self.rounds, median, |round| round.outcome.rate())
     }
 
-    /// Its figures, where they may be counted.
     pub fn counted(&self) -> Option<&Figures> {
         self.figures.as_ref().filter(|_| self.wrong.is_none())
     }
@@ -282,17 +243,14 @@ impl Climbed {
         course::told(self.connections, self.threads, measured.map(|measure| measure.step))
     }
 
-    /// The step at which the user's own configuration stands.
     pub fn here(&self) -> Option<Step> {
         self.running.as_ref().map(|running| running.at)
     }
 
-    /// Whether that configuration has a step.
     pub fn has(&self, step: Step) -> bool {
         self.running.as_ref().is_some_and(|running| running.has.contains(&step))
     }
 
-    /// A measured step's title, marked where the step is this program's and the configuration has it.
     pub fn name(&self, measure: &Measure) -> String {
         let title = measure.step.entry().title;
         let mark = if self.here() == Some(measure.step) { "you are here" } else { "you have it" };
@@ -300,7 +258,6 @@ impl Climbed {
         if is_marked { format!("{title} ({mark})") } else { title.to_owned() }
     }
 
-    /// The measure of a step and party.
     pub fn measure(&self, step: Step, party: Option<Party>) -> Option<&Measure> {
         self.measures.iter().find(|measure| measure.step == step && measure.party == party)
     }

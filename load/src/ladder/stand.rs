@@ -28,17 +28,14 @@ const TOLD: u64 = 1 << 20;
 #[derive(Debug)]
 pub(super) struct Stand {
     process: Process,
-    /// Where it listens.
     pub address: SocketAddr,
     /// Where it counts what it passed on; `None`: it passes everything on.
     pub counts: Option<Reached>,
 }
 
 impl Stand {
-    /// Puts a party up on a step and returns once it listens. `setting.port` is not used: a free one is taken.
-    ///
-    /// # Errors
-    /// It cannot do the step, or did not start.
+    /// Puts a party up on a step and returns once it listens. `setting.port` is not used: a free one is taken. Errors: it
+    /// cannot do the step, or did not start.
     pub(super) fn put_up(
         (party, program): &(Party, PathBuf),
         step: Step,
@@ -69,7 +66,6 @@ impl Stand {
         Ok(Stand { process, address, counts: launch.reached })
     }
 
-    /// The root of its process tree.
     pub(super) fn id(&self) -> u32 {
         self.process.id()
     }

@@ -2,7 +2,7 @@
 
 use super::course::{self, Around, Pair, Windows, Wish, breadth, connections, is_brief, lay_out, pairs};
 use super::result::{Climbed, Figures, JSON, Measure, Round, compare, figures, wrong};
-use super::{page::page, worth};
+use super::{gain, page::page};
 use crate::correctness::{Caching, How, Keeps};
 use crate::outcome::{Counts, Errors, Generator, Latency, Outcome};
 use crate::party::{Metered, Spent};
@@ -166,10 +166,10 @@ fn a_step_with_a_wrong_answer_has_no_factor_and_the_reason_is_told() {
     lock.wrong = wrong(&Errors { body: 2, ..Errors::default() });
     let mut climbed = climbed(vec![measure(Step::Alone, None, &[100]), own(Step::Quiet, &[100]), lock]);
     assert_eq!(climbed.measures[2].figures.as_ref().and_then(|figures| figures.times), None);
-    let words = worth::sentences(&climbed).join("\n");
+    let words = gain::sentences(&climbed).join("\n");
     assert!(words.contains("is not counted: ") && words.contains("2 responses with another body"), "{words}");
     assert!(!words.contains("1,000"), "its rate wins nothing: {words}");
-    climbed.verdict = worth::sentences(&climbed);
+    climbed.verdict = gain::sentences(&climbed);
     let text = page(&climbed).text(100);
     assert!(text.lines().any(|line| line.starts_with("lock") && line.contains("wrong")), "{text}");
 }
@@ -188,7 +188,7 @@ fn an_api_that_breaks_under_load_is_the_first_thing_said() {
     let mut passed_on = own(Step::KeepAlive, &[500]);
     passed_on.wrong = Some("it responds with 503 and the API with 200".into());
     let climbed = climbed(vec![failing(1_000, errors), passed_on, own(Step::Lock, &[85_000; 3])]);
-    let words = worth::sentences(&climbed);
+    let words = gain::sentences(&climbed);
     let first = "The API breaks under this load, with nothing in front of it: on 50 connections 95 % of the requests got no correct response (38,000 responses with another status than the API's own, 14 without a response in time), and it gives 500 correct responses per second. Its responses to the few single requests before the load were correct.";
     assert!(words[0].starts_with(first), "{}", words[0]);
     let words = words.join("\n");
@@ -198,7 +198,7 @@ fn an_api_that_breaks_under_load_is_the_first_thing_said() {
 
     let bodies = Errors { body: 5, ..Errors::default() };
     let climbed = super::tests::climbed(vec![failing(1_000, bodies), own(Step::Lock, &[2_000])]);
-    let words = worth::sentences(&climbed).join("\n");
+    let words = gain::sentences(&climbed).join("\n");
     assert!(words.contains("before the load and after it were correct"), "{words}");
 }
 
@@ -211,13 +211,13 @@ fn fewer_rounds_than_four_show_figures_and_claim_nothing() {
             own(Step::Lock, &vec![130; rounds]),
         ]);
         climbed.rounds = rounds as u32;
-        climbed.verdict = worth::sentences(&climbed);
+        climbed.verdict = gain::sentences(&climbed);
         let text = page(&climbed).text(100);
         let says = format!("Inconclusive: {rounds} of 4 necessary rounds measured");
         assert!(text.starts_with(&says), "{text}");
         assert!(text.contains("4,000") && text.contains("×40"), "{text}");
         assert!(!text.contains("Use ") && !text.contains("Steps that"), "{text}");
-        assert_eq!(worth::recommended(&climbed), None);
+        assert_eq!(gain::recommended(&climbed), None);
         if rounds == 1 {
             assert!(!text.contains('±'), "{text}");
             assert!(!page(&climbed).html().contains('±'));
@@ -229,7 +229,7 @@ fn fewer_rounds_than_four_show_figures_and_claim_nothing() {
 fn a_row_without_any_answer_says_so() {
     let climbed = climbed(vec![measure(Step::Alone, None, &[100; 3]), own(Step::KeepAlive, &[0; 3])]);
     assert_eq!(climbed.measures[1].figures.as_ref().and_then(|figures| figures.times), None);
-    let words = worth::sentences(&climbed).join("\n");
+    let words = gain::sentences(&climbed).join("\n");
     assert!(words.contains("\"keep-alive\" with millstream gave no response: all requests were"), "{words}");
 }
 
@@ -248,7 +248,7 @@ fn alone_with(latencies: (u64, u64), rate: u64) -> Measure {
 fn an_api_that_waits_for_an_acknowledgement_is_told_so() {
     let said = |alone_milliseconds: f64, alone: Measure| {
         let all = climbed(vec![alone, own(Step::Lock, &[60_000; 3])]);
-        worth::sentences(&Climbed { alone_milliseconds, ..all }).join("\n")
+        gain::sentences(&Climbed { alone_milliseconds, ..all }).join("\n")
     };
     for (once, latencies) in [(0.384, (44, 1)), (51.0, (92, 51))] {
         let words = said(once, alone_with(latencies, 1_136));
@@ -267,7 +267,7 @@ fn an_api_that_waits_for_something_else_under_load_is_told_so() {
         let mut alone = alone_with((44, 44), 1_136);
         alone.figures.as_mut().expect("figures").cpu.origin = Some(origin);
         let all = climbed(vec![alone, own(Step::Lock, &[60_000; 3])]);
-        worth::sentences(&Climbed { alone_milliseconds, ..all }).join("\n")
+        gain::sentences(&Climbed { alone_milliseconds, ..all }).join("\n")
     };
     let words = said(0.384, 300.0);
     let says = "One request takes 384us, but on 50 connections half of the API's own responses take 44ms or more, although it works on 0.44 requests at once (Little's law) and no CPU is saturated. It waits for something that appears only under load";
@@ -282,7 +282,7 @@ fn an_api_that_waits_for_something_else_under_load_is_told_so() {
 fn a_restless_machine_is_named_before_its_figures() {
     let climbed =
         climbed(vec![measure(Step::Alone, None, &[50, 100, 250]), own(Step::KeepAlive, &[80, 100, 190])]);
-    let words = worth::sentences(&climbed);
+    let words = gain::sentences(&climbed);
     assert!(words[0].contains("No step gives clearly more"), "{words:?}");
     assert!(words[1].contains("differ by ±") && words[1].contains("--rounds"), "{words:?}");
 }
@@ -317,7 +317,7 @@ fn the_first_sentence_is_the_answer_and_the_others_say_what_each_step_brings() {
         own(Step::Memory, &six(33_000, 4)),
         own(Step::Log, &six(28_000, 5)),
     ]);
-    let words = worth::sentences(&climbed);
+    let words = gain::sentences(&climbed);
     assert_eq!(
         words[0],
         "Use \"in memory\": 33,000 requests/s, 20 times the 1,664 requests/s of \"the API alone\"."
@@ -331,7 +331,7 @@ fn the_first_sentence_is_the_answer_and_the_others_say_what_each_step_brings() {
     ] {
         assert!(text.contains(says), "no \"{says}\" in:\n{text}");
     }
-    assert_eq!(worth::recommended(&climbed), Some(Step::Memory));
+    assert_eq!(gain::recommended(&climbed), Some(Step::Memory));
 }
 
 #[test]
@@ -347,7 +347,7 @@ fn steps_that_the_rounds_do_not_tell_apart_share_the_first_place() {
         own(Step::Lock, &noisy(2_000, 0)),
         own(Step::Memory, &noisy(2_100, 3)),
     ]);
-    let first = worth::sentences(&all).remove(0);
+    let first = gain::sentences(&all).remove(0);
     assert!(
         first.starts_with("Use \"in memory\" or \"lock, stale meanwhile\" (alike by these rounds): "),
         "{first}"
@@ -361,14 +361,14 @@ fn steps_that_the_rounds_do_not_tell_apart_share_the_first_place() {
         own(Step::Memory, &[100, 101, 102, 103]),
     ]);
     all.rounds = 4;
-    let first = worth::sentences(&all).remove(0);
+    let first = gain::sentences(&all).remove(0);
     assert!(
         first.starts_with("Inconclusive: 4 rounds of 5 steps do not show which is best; 5 do (--rounds 5)."),
         "{first}"
     );
     // Where none is more, nobody wins by chance.
     let none = climbed(vec![measure(Step::Alone, None, &noisy(100, 0)), own(Step::Lock, &noisy(109, 2))]);
-    let first = worth::sentences(&none).remove(0);
+    let first = gain::sentences(&none).remove(0);
     assert!(first.starts_with("No step gives clearly more than \"the API alone\": 10"), "{first}");
 }
 
@@ -383,7 +383,7 @@ fn what_the_configuration_has_is_marked_and_the_answer_is_the_best_beyond_it() {
     ]);
     let has = vec![Step::Proxied, Step::KeepAlive, Step::Microcache];
     climbed.running = Some(Running { file: "nginx.conf".into(), has, at: Step::Microcache });
-    climbed.verdict = worth::sentences(&climbed);
+    climbed.verdict = gain::sentences(&climbed);
     let text = page(&climbed).text(100);
     let first = "Use \"in memory\": 9,000 requests/s, 1.8 times the 5,000 requests/s of \"microcache 1 s\". You are here: \"microcache 1 s\", without \"compression, log off\".";
     assert_eq!(climbed.verdict[0], first);
@@ -398,7 +398,7 @@ fn what_the_configuration_has_is_marked_and_the_answer_is_the_best_beyond_it() {
     // At the top nothing is recommended.
     climbed.running =
         Some(Running { file: "nginx.conf".into(), has: Step::ALL[1..8].to_vec(), at: Step::Memory });
-    let first = worth::sentences(&climbed).remove(0);
+    let first = gain::sentences(&climbed).remove(0);
     assert_eq!(
         first,
         "No step beyond \"in memory\" was measured: it gives 9,000 requests/s. You are here: \"in memory\"."
@@ -406,14 +406,14 @@ fn what_the_configuration_has_is_marked_and_the_answer_is_the_best_beyond_it() {
     // What lies below it and is lacking is named: the figures are those of the whole.
     let has = vec![Step::Proxied, Step::KeepAlive, Step::Microcache, Step::Headers, Step::Memory];
     climbed.running = Some(Running { file: "nginx.conf".into(), has, at: Step::Memory });
-    let first = worth::sentences(&climbed).remove(0);
+    let first = gain::sentences(&climbed).remove(0);
     let says =
         " You are here: \"in memory\", without \"compression, log off\" and \"lock, stale meanwhile\".";
     assert!(first.ends_with(says), "{first}");
     // What was not measured has no figures to stand at.
     climbed.running =
         Some(Running { file: "nginx.conf".into(), has: vec![Step::Headers], at: Step::Headers });
-    let sentences = worth::sentences(&climbed);
+    let sentences = gain::sentences(&climbed);
     assert!(sentences.iter().all(|words| !words.contains("You are here")), "{sentences:?}");
 }
 
@@ -437,7 +437,7 @@ fn a_step_that_protects_the_api_is_not_called_worthless() {
         reached(own(Step::Lock, &six(131_407, 5)), 2),
         reached(own(Step::Headers, &six(131_000, 0)), 0),
     ]);
-    let text = worth::sentences(&climbed).join("\n");
+    let text = gain::sentences(&climbed).join("\n");
     let says = "Steps that save something: \"keep-alive\" (1.02 times the step before; 43 sockets in TIME_WAIT instead of 1,970; 100 µs of the proxy's CPU per response instead of 205), \"lock, stale meanwhile\" (0.88 times the step before; 19 times fewer requests reached the API).";
     assert!(text.contains(says), "{text}");
     assert!(
@@ -461,16 +461,16 @@ fn an_api_that_cannot_be_cached_is_told_so_first_and_unknown_is_not_the_same_as_
         advice: Some("A max-age would help.".into()),
         words: "It cannot be cached.".into(),
     };
-    let words = worth::sentences(&all);
+    let words = gain::sentences(&all);
     assert_eq!(
         words[0],
         "No proxy can make this faster: the API's responses cannot be cached as they are (it sends Cache-Control: no-store), and every request reached the API, even with a cache. A max-age would help."
     );
     assert!(words[1].starts_with("No step gives clearly more than \"the API alone\""), "{words:?}");
     all.caching.why = None;
-    assert!(worth::sentences(&all)[0].contains("the API's header fields allow it"));
+    assert!(gain::sentences(&all)[0].contains("the API's header fields allow it"));
     asked(&mut all.measures[2], None);
-    assert!(!worth::sentences(&all)[0].contains("reached the API"));
+    assert!(!gain::sentences(&all)[0].contains("reached the API"));
 }
 
 #[test]
@@ -488,7 +488,7 @@ fn a_cache_that_would_mix_clients_up_is_the_first_thing_said_and_was_no_cache_th
             vec![measure(Step::Alone, None, &six(500, 1)), reached(Step::Microcache, 5_400), headers];
         let mut all = climbed(measures);
         (all.caching.keeps, all.personal) = (keeps, vec![personal.into()]);
-        worth::sentences(&all)
+        gain::sentences(&all)
     };
     for (keeps, is_wrong, is_first) in [
         (Keeps::Seconds(60), true, true),
@@ -512,7 +512,7 @@ fn an_api_that_forbids_caching_is_told_so_first() {
         advice: None,
         words: "It cannot be cached: about 1x.".into(),
     };
-    let words = worth::sentences(&climbed).join("\n");
+    let words = gain::sentences(&climbed).join("\n");
     assert!(words.contains("about 1x") || words.contains("no-store"), "{words}");
 }
 
@@ -642,7 +642,7 @@ fn http_2_is_compared_with_tls_alone_and_its_breadth_is_told() {
             over_http2(rates, 4.0, 2.0),
         ]);
         climbed.rounds = rounds;
-        climbed.verdict = worth::sentences(&climbed);
+        climbed.verdict = gain::sentences(&climbed);
         (climbed.verdict.join("\n"), page(&climbed).text(100), page(&climbed).subtitle)
     };
     let (said, text, subtitle) = words(&six(2000, 1), 6);
@@ -698,7 +698,7 @@ fn the_page_has_a_row_for_each_step_and_no_length_for_a_wrong_one() {
         lock,
         measure(Step::Lock, Some(Party::Nginx), &[90_000]),
     ]);
-    climbed.verdict = worth::sentences(&climbed);
+    climbed.verdict = gain::sentences(&climbed);
     let page = page(&climbed);
     let names: Vec<(&str, usize)> = page.rows.iter().map(|row| (row.name.as_str(), row.bars.len())).collect();
     assert_eq!(names, [("the API alone", 1), ("lock, stale meanwhile", 2)]);
@@ -712,7 +712,7 @@ fn a_ladder_that_was_cut_short_says_so_and_compares_nothing_with_nothing() {
     let mut climbed =
         climbed(vec![measure(Step::Alone, None, &[100]), Measure { figures: None, ..own(Step::Quiet, &[]) }]);
     climbed.cut_short = Some(CutShort { measured: 1, of: 6 });
-    climbed.verdict = worth::sentences(&climbed);
+    climbed.verdict = gain::sentences(&climbed);
     let text = page(&climbed).text(100);
     for says in ["Stopped after 1 of 6 measurements", "not measured millstream", "Only \"the API alone\""] {
         assert!(text.contains(says), "no \"{says}\" in:\n{text}");

@@ -1,13 +1,18 @@
 //! What comes on a connection: frames become events, or show that the server breaks the rules.
 //!
-//! Which streams there are decides what a frame means. Next: `heads`, for header blocks.
+//! Which streams there are decides what a frame means. A head whose block is octet for octet the one before, and depends on no
+//! table, means the same and is not decoded again.
 
 use super::{HALF, Multiplex, Table, Told};
-use crate::exchange::{Broken, Came, Event, Fault};
+use crate::exchange::{Broken, Came, Event, Fault, HEAD};
+use millstream_wire::Method;
+use millstream_wire::h1::framing::{self, Framing};
 use millstream_wire::h2::block::{BadBlock, Block};
 use millstream_wire::h2::error_code::ErrorCode::{self, FlowControlError, ProtocolError};
+use millstream_wire::h2::field_rules::{FieldsError, decode_trailers};
 use millstream_wire::h2::frame::{Frame, FrameHead, HEAD_LENGTH};
 use millstream_wire::h2::read::{FrameError, read};
+use millstream_wire::h2::response::decode_response;
 use millstream_wire::h2::settings::{DEFAULT_MAX_FRAME_SIZE, SettingsPayload, Side};
 use millstream_wire::h2::write;
 
@@ -59,7 +64,6 @@ impl Multiplex {
         }
     }
 
-    /// Goes on with a frame whose beginning came before.
     fn go_on_frame(&mut self, bytes: &[u8], now: u64) -> Came {
         let mut kept = std::mem::take(&mut self.kept);
         let length = FrameHead::peek(&kept).map_or(0, |head| head.length as usize);
@@ -135,7 +139,7 @@ impl Multiplex {
 
     /// The place of a stream, if it is still there; one that was never opened is an error of the connection (RFC 9113 §5.1).
     #[inline]
-    pub(super) fn opened(&self, stream: u32) -> Result<Option<usize>, Broken> {
+    fn opened(&self, stream: u32) -> Result<Option<usize>, Broken> {
         if stream >= self.next || stream.is_multiple_of(2) {
             return Err(Broken(ProtocolError, "a frame on a stream that is not open"));
         }
@@ -170,8 +174,7 @@ impl Multiplex {
         Ok(if end { self.ended(place) } else { None })
     }
 
-    /// The server is told that what came on a stream is no answer.
-    pub(super) fn malformed(&mut self, place: usize, code: ErrorCode, what: &'static str) -> Told {
+    fn malformed(&mut self, place: usize, code: ErrorCode, what: &'static str) -> Told {
         if let Some(stream) = self.remove(place) {
             write::reset(&mut self.out, stream.number, code);
         }
@@ -191,9 +194,8 @@ impl Multiplex {
         Ok(None)
     }
 
-    /// The answer at a place is whole.
     #[inline]
-    pub(super) fn ended(&mut self, place: usize) -> Option<Event> {
+    fn ended(&mut self, place: usize) -> Option<Event> {
         let stream = self.remove(place)?;
         if !stream.is_sent {
             // The rest of the request is of no use to anybody (RFC 9113 §8.1).
@@ -203,5 +205,84 @@ impl Multiplex {
             return Some(Event::Failed(place, Fault::ShortBody));
         }
         Some(Event::Answered(place, stream.coming.whole(true)))
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HeadMeaning {
+    status: u16,
+    announced: Option<u64>,
+}
+
+impl Multiplex {
+    #[inline]
+    fn headers(&mut self, stream: u32, block: &[u8], end: bool, now: u64) -> Told {
+        let place = self.opened(stream)?;
+        if place.is_some_and(|place| self.streams[place].coming.status != 0) {
+            return self.trailers(place, block, end);
+        }
+        // Also of a stream that is gone: the table has to follow (RFC 9113 §4.3).
+        let meaning = match self.meaning(block) {
+            Ok(meaning) => meaning,
+            Err(error) => return self.bad_fields(place, error),
+        };
+        let Some(place) = place else { return Ok(None) };
+        let open = &mut self.streams[place];
+        match (meaning.status, end) {
+            // Interim ones are passed over (RFC 9110 §15.2); 101 is none of HTTP/2 (RFC 9113 §8.6).
+            (100 | 102..=199, false) => return Ok(None),
+            (100..=199, _) => return self.malformed(place, ProtocolError, "an invalid interim response"),
+            _ => {}
+        }
+        (open.coming.status, open.coming.first_byte) = (meaning.status, now);
+        open.announced = meaning.announced.filter(|_| !open.coming.is_head);
+        if let Some(kept) = &mut self.kept_answer {
+            kept.head(self.fields.view(), open.announced);
+        }
+        Ok(if end { self.ended(place) } else { None })
+    }
+
+    fn trailers(&mut self, place: Option<usize>, block: &[u8], end: bool) -> Told {
+        self.last_meaning = None;
+        if let Err(error) = decode_trailers(&mut self.decoder, block, &HEAD) {
+            return self.bad_fields(place, error);
+        }
+        let Some(place) = place else { return Ok(None) };
+        if !end {
+            return self.malformed(place, ProtocolError, "trailers before the end");
+        }
+        Ok(self.ended(place))
+    }
+
+    #[inline]
+    fn meaning(&mut self, block: &[u8]) -> Result<HeadMeaning, FieldsError> {
+        if let Some(meaning) = self.last_meaning
+            && self.last == block
+        {
+            return Ok(meaning);
+        }
+        let was_empty = self.decoder.table_size() == 0;
+        self.last_meaning = None;
+        let status = decode_response(&mut self.decoder, block, &mut self.fields, &HEAD)?;
+        // As a body of CGI one of HTTP/2 ends with its stream, or where its length says so.
+        let framing = framing::cgi(Method::Get, status, self.fields.view());
+        let framing = framing.map_err(|error| FieldsError::Malformed(error.what()))?;
+        let announced = if let Framing::Length(length) = framing { Some(length) } else { None };
+        let meaning = HeadMeaning { status, announced };
+        if was_empty && self.decoder.table_size() == 0 {
+            self.last.clear();
+            self.last.extend_from_slice(block);
+            self.last_meaning = Some(meaning);
+        }
+        Ok(meaning)
+    }
+
+    fn bad_fields(&mut self, place: Option<usize>, error: FieldsError) -> Told {
+        let what = match error {
+            FieldsError::Compression(what) => return Err(Broken(ErrorCode::CompressionError, what)),
+            FieldsError::Malformed(what) => what,
+            FieldsError::TooLarge => "a head that is too large",
+        };
+        place.map_or(Ok(None), |place| self.malformed(place, ProtocolError, what))
     }
 }

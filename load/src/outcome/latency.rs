@@ -11,35 +11,30 @@ const LITTLE: f64 = 1.05;
 /// The percentiles that are told.
 pub const PERCENTILES: [f64; 6] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99];
 
-/// The percentiles in JSON: each by its name.
-mod named {
-    use super::PERCENTILES;
-    use schemars::JsonSchema;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+/// Each of [`PERCENTILES`] by its name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Percentiles {
+    /// The median, microseconds.
+    pub(crate) p50_us: u64,
+    p75_us: u64,
+    p90_us: u64,
+    p99_us: u64,
+    /// 99.9 %; of fewer than 1,000 durations it is the longest, and so on.
+    p99_9_us: u64,
+    p99_99_us: u64,
+}
 
-    #[derive(Default, Serialize, Deserialize, JsonSchema)]
-    pub(super) struct Named {
-        /// The median, microseconds.
-        p50_us: u64,
-        p75_us: u64,
-        p90_us: u64,
-        p99_us: u64,
-        /// 99.9 %; of fewer than 1,000 durations it is the longest, and so on.
-        p99_9_us: u64,
-        p99_99_us: u64,
+impl Percentiles {
+    fn of(histogram: &Histogram<u64>) -> Percentiles {
+        let all = PERCENTILES.map(|percent| percentile(histogram, percent));
+        let [p50_us, p75_us, p90_us, p99_us, p99_9_us, p99_99_us] = all;
+        Percentiles { p50_us, p75_us, p90_us, p99_us, p99_9_us, p99_99_us }
     }
 
-    pub(super) fn serialize<S: Serializer>(told: &[(f64, u64)], out: S) -> Result<S::Ok, S::Error> {
-        let of = |percent: f64| told.iter().find(|(one, _)| *one == percent).map_or(0, |(_, time)| *time);
-        let [p50_us, p75_us, p90_us, p99_us, p99_9_us, p99_99_us] = PERCENTILES.map(of);
-        Named { p50_us, p75_us, p90_us, p99_us, p99_9_us, p99_99_us }.serialize(out)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(f64, u64)>, D::Error> {
-        let read = Named::deserialize(from)?;
-        let Named { p50_us, p75_us, p90_us, p99_us, p99_9_us, p99_99_us } = read;
-        let times = [p50_us, p75_us, p90_us, p99_us, p99_9_us, p99_99_us];
-        Ok(PERCENTILES.into_iter().zip(times).collect())
+    /// Percent and microseconds of each.
+    fn iter(&self) -> impl Iterator<Item = (f64, u64)> + use<> {
+        let Percentiles { p50_us, p75_us, p90_us, p99_us, p99_9_us, p99_99_us } = *self;
+        PERCENTILES.into_iter().zip([p50_us, p75_us, p90_us, p99_us, p99_9_us, p99_99_us])
     }
 }
 
@@ -60,9 +55,8 @@ pub struct Latency {
     pub max: u64,
     /// Percent and microseconds for each of [`PERCENTILES`]. All are here; one of `n` durations with `n × (1 - percent / 100)`
     /// below 1 is the longest alone, and reports for people leave it out.
-    #[serde(flatten, with = "named")]
-    #[schemars(with = "named::Named")]
-    pub percentiles: Vec<(f64, u64)>,
+    #[serde(flatten)]
+    pub percentiles: Percentiles,
     /// Up to this percentile all is known: were the requests that had no answer in time, or when the run ended, never answered,
     /// it would be longer by a twentieth at the most. One above it is at least what it says. 100 where every request had its answer;
     /// below that the mean and the most are at least what they say, too.
@@ -117,7 +111,7 @@ impl Latency {
             deviation: thousandths(histogram.stdev()),
             min: answers.min(),
             max: histogram.max(),
-            percentiles: PERCENTILES.map(|percent| (percent, percentile(histogram, percent))).into(),
+            percentiles: Percentiles::of(histogram),
             known_to: known_to(histogram, &answers),
             histogram: histogram::encode(histogram),
         }
@@ -145,7 +139,7 @@ impl Latency {
         let listed = self.percentiles.iter().find(|(name, _)| (name - percent).abs() < 1e-9);
         match listed {
             _ if percent >= 100.0 => self.max,
-            Some((_, value)) => *value,
+            Some((_, value)) => value,
             None => percentile(&self.decoded(), percent),
         }
     }

@@ -5,8 +5,8 @@
 //! for, however little of the core it gets. Both come from the scheduler (`/proc/PID/task/TID/schedstat`, nanoseconds),
 //! and where a kernel has no such file, running alone from `stat` (hundredths of a second).
 
-use super::listening::listener;
 use super::process_table::{self, process, stat};
+use super::sockets::listener;
 use super::throttle::Throttle;
 use millstream_net::clock;
 use procfs::process::Task;
@@ -20,7 +20,6 @@ use std::time::Instant;
 const TICK: u64 = 10_000_000;
 const NANOSECONDS: f64 = 1e9;
 
-/// Whose CPU.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Whose {
     /// A process and all its descendants, without this program and its own: a server with its workers.
@@ -29,7 +28,6 @@ pub enum Whose {
     Process(u32),
     /// Those threads of a process whose name begins so (at most 15 bytes); ended ones are lost.
     Threads(u32, String),
-    /// The other threads of that process.
     OtherThreads(u32, String),
 }
 
@@ -58,7 +56,6 @@ pub(super) struct Account {
     rough: Option<(u64, u64)>,
     /// How long each thread of each process ran, and waited for a core, in nanoseconds.
     threads: HashMap<(u32, i32), (u64, u64)>,
-    /// Of the first process.
     throttle: Throttle,
     /// Cores that the first process may run on; `None`: unknown.
     may_use: Option<u32>,
@@ -66,9 +63,7 @@ pub(super) struct Account {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Spent {
-    /// Seconds between the two.
     pub seconds: f64,
-    /// CPU seconds used.
     pub cpu_seconds: f64,
     /// The share of the time that the busiest thread ran, 0 to 1.
     pub busiest: f64,
@@ -102,7 +97,6 @@ impl Spent {
 }
 
 impl Account {
-    /// Reads it now. A process that is gone has nothing.
     pub(super) fn read(whose: &Whose) -> Account {
         let (ids, named) = match whose {
             Whose::Tree(root) => (process_table::tree(*root), None),
@@ -134,7 +128,6 @@ impl Account {
         account
     }
 
-    /// What came to it since an earlier reading of the same.
     pub(super) fn since(&self, earlier: &Account) -> Spent {
         let seconds = self.at.saturating_duration_since(earlier.at).as_secs_f64();
         if seconds <= 0.0 {

@@ -2,9 +2,15 @@
 //! gone from /proc.
 
 use super::account::{Account, Spent, Whose};
+use super::sockets::time_wait_of_late;
+use crate::drive;
 use crate::machine::{Cores, opened};
+use crate::outcome::Outcome;
+use crate::plan::{Plan, PlanError};
 use crate::progress::Progress;
+use crate::stop::Stop;
 use millstream_net::clock;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// The names under which parties are watched whose verdict is to be found.
@@ -25,11 +31,9 @@ pub const TOO_SHORT: &str = "The run was too short to show who used which CPU; -
 /// Before its end a run is looked at no more.
 const MOMENT: Duration = Duration::from_millis(60);
 
-/// Watches some parties from its first look to its last.
 #[derive(Debug)]
 pub struct Meter {
     parties: Vec<(&'static str, Whose)>,
-    /// The first and the last.
     glances: Vec<Glance>,
 }
 
@@ -43,9 +47,7 @@ struct Glance {
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Metered {
-    /// Seconds between the first look and the last.
     pub seconds: f64,
-    /// By the names that were given.
     pub parties: Vec<(&'static str, Spent)>,
     /// The share of the time that the machine's cores were busy, with whatever, 0 to 1.
     pub machine_busy: f64,
@@ -53,6 +55,45 @@ pub struct Metered {
     pub stolen: f64,
     /// TCP connections that were begun from it per second, whoever began them.
     pub opened_per_second: f64,
+}
+
+/// A run under load, and what its parties used meanwhile.
+#[derive(Debug)]
+pub struct MeteredRun {
+    pub outcome: Outcome,
+    pub found: Metered,
+    /// Connections to or from the given addresses that went into TIME_WAIT meanwhile.
+    pub time_wait: u64,
+}
+
+impl MeteredRun {
+    /// Carries a plan out under a meter; errors are those of [`drive::run`].
+    pub fn of(
+        plan: &Plan,
+        parties: Vec<(&'static str, Whose)>,
+        addresses: &[SocketAddr],
+        stop: &Stop,
+        watch: &mut dyn FnMut(&Progress),
+    ) -> Result<MeteredRun, PlanError> {
+        let mut meter = Meter::new(parties);
+        let outcome = drive::run(plan, stop.flag(), &mut |progress| {
+            watch(progress);
+            meter.watch(progress);
+        })?;
+        let time_wait = time_wait_of_late(addresses, plan.warm_up.as_secs_f64() + outcome.seconds);
+        Ok(MeteredRun { outcome, found: meter.found(), time_wait })
+    }
+}
+
+/// Who is watched: the generator, the proxy by its process where there is one, and the API's processes where they can be seen.
+pub fn watched(
+    own_api: Option<&str>,
+    proxy: Option<u32>,
+    api: impl IntoIterator<Item = Whose>,
+) -> Vec<(&'static str, Whose)> {
+    let own = [(GENERATOR, Whose::generator(own_api))].into_iter();
+    let proxy = proxy.map(|id| (PROXY, Whose::Tree(id)));
+    own.chain(proxy).chain(api.into_iter().map(|api| (API, api))).collect()
 }
 
 impl Metered {
@@ -64,7 +105,6 @@ impl Metered {
 }
 
 impl Meter {
-    /// Watches these, each by a name; nothing is read yet.
     pub fn new(parties: Vec<(&'static str, Whose)>) -> Meter {
         Meter { parties, glances: Vec::new() }
     }

@@ -18,7 +18,6 @@ use std::path::{Path, PathBuf};
 
 /// Files that are in memory, where the system has this.
 pub const SHARED_MEMORY: &str = "/dev/shm";
-/// How the directories' names begin.
 const PREFIX: &str = "millstream-measure-";
 /// The locked file.
 const OWNER: &str = "owner";
@@ -28,7 +27,6 @@ const LOWER: &str = "in";
 /// Whom servers run their workers as where nobody says, ours and nginx.
 const NOBODY: &str = "nobody";
 
-/// A directory for one party, removed with it.
 #[derive(Debug)]
 pub struct Place {
     // Removed before the lock is let go, so that nobody else begins to.
@@ -37,18 +35,12 @@ pub struct Place {
 }
 
 impl Place {
-    /// An empty directory under the system's temporary directory.
-    ///
-    /// # Errors
-    /// Those of making it.
+    /// An empty directory under the system's temporary directory. Errors: those of making it.
     pub fn new() -> io::Result<Place> {
         Place::within(&std::env::temp_dir())
     }
 
-    /// The same under another directory.
-    ///
-    /// # Errors
-    /// Those of making it.
+    /// The same under another directory. Errors: those of making it.
     pub fn within(parent: &Path) -> io::Result<Place> {
         let directory = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
         let path = directory.path();
@@ -67,15 +59,11 @@ impl Place {
         Ok(Place { directory, _owner: owner })
     }
 
-    /// Where it is.
     pub fn path(&self) -> PathBuf {
         self.directory.path().join(LOWER)
     }
 
-    /// Writes a file in it that only this user can read, and says where it is.
-    ///
-    /// # Errors
-    /// Those of writing.
+    /// Writes a file in it that only this user can read, and says where it is. Errors: those of writing.
     pub fn write(&self, name: &str, text: &str) -> io::Result<PathBuf> {
         let path = self.path().join(name);
         // Servers read configurations and keys before they give up being root.

@@ -14,12 +14,10 @@ pub(super) fn parent(id: u32) -> Option<u32> {
     u32::try_from(stat(id)?.ppid).ok()
 }
 
-/// Everything that runs.
 pub(super) fn all() -> impl Iterator<Item = Process> {
     all_processes().into_iter().flatten().flatten()
 }
 
-/// The process, where it is there.
 pub(super) fn process(id: u32) -> Option<Process> {
     Process::new(i32::try_from(id).ok()?).ok()
 }

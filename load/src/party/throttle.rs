@@ -17,7 +17,6 @@ const DEPTH: usize = 16;
 pub(super) struct Throttle(HashMap<PathBuf, (u64, u64)>);
 
 impl Throttle {
-    /// Of a process now; empty where it has no limit.
     pub(super) fn read(id: u32) -> Throttle {
         let groups = process_table::process(id).and_then(|process| process.cgroups().ok());
         let mut found = HashMap::new();

@@ -5,7 +5,7 @@
 
 use super::quantity::{Count, Number, Quantity, Share, Time, Unknown, plural, seconds};
 use super::table::{FigureTable, row};
-use crate::outcome::{Latency, OfUrl, Outcome, ScheduleOutcome, StageOutcome};
+use crate::outcome::{Latency, OfUrl, Outcome, PERCENTILES, ScheduleOutcome, StageOutcome};
 use crate::plan::Mode;
 
 /// A figure of a latency, microseconds; there is none where nothing was measured.
@@ -20,7 +20,6 @@ pub(super) fn told(latency: &Latency, percent: f64) -> String {
     format!("{}{}", if is_any { at_least } else { "" }, if_any(is_any, latency.percentile(percent) as f64))
 }
 
-/// Means and what is around them, as `wrk` has them; of the rate by the slices of the run.
 pub(super) fn statistics(outcome: &Outcome) -> FigureTable {
     let latency = |name: &str, latency: &Latency| {
         let time = |microseconds: f64| if_any(!latency.is_empty(), microseconds);
@@ -60,22 +59,20 @@ fn within_deviation(latency: &Latency) -> Option<f64> {
     (!histogram.is_empty()).then(|| within as f64 / histogram.len() as f64)
 }
 
-/// Latency by percentile, as far as that tells anything.
 pub(super) fn percentiles(outcome: &Outcome) -> FigureTable {
     let mut columns = vec![("Latency", &outcome.latency), ("1st byte", &outcome.first_byte)];
     if outcome.mode != Mode::Closed {
         columns[0].0 = "From due";
         columns.insert(1, ("From send", &outcome.service));
     }
-    let percents = outcome.latency.percentiles.iter().filter(|(percent, _)| outcome.latency.tells(*percent));
-    let percents = percents.map(|(percent, _)| (format!("{percent}%"), *percent));
+    let percents = PERCENTILES.into_iter().filter(|percent| outcome.latency.tells(*percent));
+    let percents = percents.map(|percent| (format!("{percent}%"), percent));
     let cells = |(name, percent)| row(name, columns.iter().map(|(_, latency)| told(latency, percent)));
     let head: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
     let percents = percents.chain([("max".to_owned(), 100.0)]);
     FigureTable::of("Latency Distribution", &head, &[], percents.map(cells))
 }
 
-/// What went wrong, each kind with its meaning.
 pub(super) fn errors(outcome: &Outcome) -> FigureTable {
     let counts = &outcome.counts;
     let failing = || counts.statuses.iter().filter(|(status, _)| **status >= 400);
@@ -89,7 +86,6 @@ pub(super) fn errors(outcome: &Outcome) -> FigureTable {
     FigureTable::of("Errors by kind", &["Requests", "Meaning"], &[2], counts.errors.found().map(cells))
 }
 
-/// Each stage with what came of it.
 pub(super) fn stages(outcome: &Outcome) -> FigureTable {
     let stages = match &outcome.schedule {
         Some(ScheduleOutcome::Stages(stages)) => stages.as_slice(),

@@ -50,7 +50,6 @@ struct Document<'a> {
     outcome: &'a Outcome,
 }
 
-/// The JSON of an outcome, indented, with an end of line.
 pub fn write(outcome: &Outcome) -> String {
     text(&Document {
         schema: BENCH,
@@ -104,10 +103,8 @@ fn text(value: &impl Serialize) -> String {
     out + "\n"
 }
 
-/// The outcome of a text that [`write()`] made; one whose numbers no run can have is refused.
-///
-/// # Errors
-/// What is wrong with the text.
+/// The outcome of a text that [`write()`] made; one whose numbers no run can have is refused. Errors: what is wrong with the
+/// text.
 pub fn read(text: &str) -> Result<Outcome, String> {
     // No more than a few words of a file, and nothing that commands a terminal.
     let shortened = |text: &str| printable(&text.chars().take(40).collect::<String>());
@@ -149,10 +146,7 @@ fn impossible(outcome: &Outcome) -> Option<&'static str> {
     what.into_iter().find(|(is_possible, _)| !is_possible).map(|(_, what)| what)
 }
 
-/// The outcome of a file; the error begins with its name.
-///
-/// # Errors
-/// It cannot be read, or is none of `millstream bench`.
+/// The outcome of a file; the error begins with its name. Errors: it cannot be read, or is none of `millstream bench`.
 pub fn read_file(path: &Path) -> Result<Outcome, String> {
     let mut text = String::new();
     let length = File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text));
@@ -166,7 +160,6 @@ pub fn read_file(path: &Path) -> Result<Outcome, String> {
     outcome.map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// The published schema of [`write()`]'s text, as JSON Schema 2020-12, with an end of line.
 pub fn schema() -> String {
     text(&schemars::schema_for!(Document<'static>))
 }

@@ -3,7 +3,6 @@
 //! Its policy forbids everything but its own style, so that a page somebody is sent can be opened without a thought. All text
 //! of users passes [`escape`]: what takes `&str` here escapes it, what takes or gives a `String` of HTML says so.
 
-/// Light and dark by the reader's system; what is laid out otherwise in a narrow window.
 const STYLE: &str = include_str!("page.css");
 
 /// Text that can stand between tags and in quoted attributes.
@@ -30,12 +29,10 @@ pub(super) fn paragraphs<'a>(texts: impl IntoIterator<Item = &'a str>) -> String
     texts.into_iter().map(|text| format!("<p>{}</p>", escape(text))).collect()
 }
 
-/// A paragraph of text that must not be overlooked.
 pub(super) fn warning(text: &str) -> String {
     format!("<p class=\"warning\" role=\"note\">{}</p>", escape(text))
 }
 
-/// The heading of a part of the page.
 pub(super) fn section(heading: &str) -> String {
     format!("<h2>{}</h2>", escape(heading))
 }

@@ -18,7 +18,6 @@ const LISTED: usize = 20;
 /// From this share on errors are a matter of their own: a fast refusal makes a fast rate.
 const MANY_ERRORS: f64 = 0.01;
 
-/// The first of them, and how many there are besides.
 pub(super) fn named(urls: &[String], most: usize) -> String {
     let named = urls.iter().take(most).map(String::as_str).collect::<Vec<_>>().join(" ");
     match urls.len().saturating_sub(most) {
@@ -27,7 +26,6 @@ pub(super) fn named(urls: &[String], most: usize) -> String {
     }
 }
 
-/// Which loop it was; `schedule`: when requests were due, where that was not at one rate.
 fn loop_name(mode: Mode, schedule: Option<&ScheduleOutcome>) -> String {
     let Mode::Open { rate, arrivals } = mode else { return "closed loop".to_owned() };
     let each = numbered(Number(rate), "request");
@@ -56,7 +54,6 @@ fn loop_name(mode: Mode, schedule: Option<&ScheduleOutcome>) -> String {
     }
 }
 
-/// Which loop it was, and what latency means in it.
 pub(super) fn loop_sentence(mode: Mode, schedule: Option<&ScheduleOutcome>) -> String {
     let means = match mode {
         Mode::Closed => {
@@ -90,7 +87,6 @@ pub(crate) fn setup(outcome: &Outcome) -> Vec<Named> {
     ]
 }
 
-/// Facts, and whether each is one.
 type MaybeFacts<const N: usize> = [(bool, &'static str, String); N];
 
 fn those_that_are(
@@ -99,10 +95,8 @@ fn those_that_are(
     maybe.into_iter().filter(|(is_so, ..)| *is_so).map(|(_, name, words)| (name, words))
 }
 
-/// What was counted, and what was out of the ordinary.
 pub(super) fn facts(outcome: &Outcome) -> Vec<Named> {
-    let maybe =
-        counted(outcome).into_iter().chain(connections(outcome)).chain(http2(outcome)).chain(lost(outcome));
+    let maybe = counted(outcome).into_iter().chain(connections(outcome)).chain(lost(outcome));
     let thresholds = outcome.thresholds.iter().map(kept);
     those_that_are(maybe).chain(generator(outcome)).chain(thresholds).collect()
 }
@@ -134,8 +128,13 @@ fn counted(outcome: &Outcome) -> MaybeFacts<3> {
     ]
 }
 
-fn connections(outcome: &Outcome) -> MaybeFacts<7> {
+fn connections(outcome: &Outcome) -> MaybeFacts<11> {
     let counts = &outcome.counts;
+    let Http2Outcome { allowed, going_away, resets, broken } = outcome.http2.clone().unwrap_or_default();
+    let (most, asked) = (allowed.unwrap_or_default(), outcome.pipeline);
+    let streams = format!(
+        "the server allows {most} of the {asked} asked for at once (SETTINGS_MAX_CONCURRENT_STREAMS)"
+    );
     let [opened, redirects, silent, resent, all] =
         [counts.connections, counts.redirects, counts.silent, counts.resent, outcome.connections.into()]
             .map(Count);
@@ -164,16 +163,6 @@ fn connections(outcome: &Outcome) -> MaybeFacts<7> {
         (counts.silent > 0, "Kept waiting", waiting),
         (counts.resent > 0, "Sent again", format!("{resent}, because {why}")),
         (counts.surplus > 0, "Closed by the generator", surplus),
-    ]
-}
-
-fn http2(outcome: &Outcome) -> MaybeFacts<4> {
-    let Http2Outcome { allowed, going_away, resets, broken } = outcome.http2.clone().unwrap_or_default();
-    let (most, asked) = (allowed.unwrap_or_default(), outcome.pipeline);
-    let streams = format!(
-        "the server allows {most} of the {asked} asked for at once (SETTINGS_MAX_CONCURRENT_STREAMS)"
-    );
-    [
         (allowed.is_some(), "Streams", streams),
         (going_away > 0, "Connections that the server wanted to end (GOAWAY)", Count(going_away).to_string()),
         (!resets.is_empty(), "Streams that the server ended", each(&resets)),
@@ -196,7 +185,6 @@ fn lost(outcome: &Outcome) -> MaybeFacts<3> {
     ]
 }
 
-/// What the generator used, and in an open loop how late it was.
 fn generator(outcome: &Outcome) -> impl Iterator<Item = Named> + use<> {
     let generator = &outcome.generator;
     let cores_used = if outcome.seconds > 0.0 { generator.cpu_seconds / outcome.seconds } else { 0.0 };
@@ -213,7 +201,6 @@ fn generator(outcome: &Outcome) -> impl Iterator<Item = Named> + use<> {
     [("Generator", used)].into_iter().chain(late)
 }
 
-/// Each with its number.
 fn each(numbers: &BTreeMap<impl Display, u64>) -> String {
     let each = numbers.iter().map(|(name, number)| format!("{name}: {}", Count(*number)));
     each.collect::<Vec<_>>().join(", ")
@@ -242,7 +229,6 @@ fn kept(judged: &Judged) -> Named {
     (verdict, format!("{} (--fail '{}')", judged.found, judged.expression))
 }
 
-/// The same as a sentence.
 pub fn sentence(judged: &Judged) -> String {
     let (verdict, words) = kept(judged);
     format!("{verdict}: {words}")
@@ -319,7 +305,6 @@ fn why_missed(outcome: &Outcome, cause: Cause) -> String {
     }
 }
 
-/// The answer: how many requests a second, and how fast.
 pub(super) fn answer(outcome: &Outcome) -> String {
     let latency = &outcome.latency;
     let last = if latency.tells(99.0) { ("p99", 99.0) } else { ("max", 100.0) };
@@ -333,7 +318,6 @@ pub(super) fn answer(outcome: &Outcome) -> String {
     }
 }
 
-/// The answer where nothing was as expected: what came instead, and how many of it.
 fn none(outcome: &Outcome) -> String {
     let (counts, time) = (&outcome.counts, seconds(outcome.seconds));
     let whole = counts.whole();
@@ -354,7 +338,6 @@ fn none(outcome: &Outcome) -> String {
     )
 }
 
-/// What was done: at what, when, how long and in which loop.
 pub(super) fn subject(outcome: &Outcome) -> String {
     // In an open loop the number of connections is a bound.
     let at_most = if outcome.mode == Mode::Closed { "" } else { "at most " };

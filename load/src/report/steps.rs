@@ -6,10 +6,8 @@
 use super::page::{escape, figure, page, paragraphs, section, warning};
 use super::table::FigureTable;
 
-/// What is shown.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Page {
-    /// One line: what was measured.
     pub title: String,
     pub subtitle: String,
     /// What the reader must not overlook, such as that the origin is simulated.
@@ -30,7 +28,6 @@ pub struct Page {
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Row {
-    /// A few words.
     pub name: String,
     /// Requests per second that were to be expected; drawn as a mark.
     pub expected: Option<f64>,
@@ -44,7 +41,6 @@ pub struct Bar {
     pub party: String,
     /// The median, the lowest and the highest requests per second of the rounds; `None`: there is nothing that counts.
     pub rates: Option<[f64; 3]>,
-    /// What stands beside it.
     pub told: String,
 }
 
@@ -68,7 +64,6 @@ impl Page {
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
     }
 
-    /// For a browser.
     pub fn html(&self) -> String {
         let mut body: String = self.warnings.iter().map(|text| warning(text)).collect();
         let verdict = paragraphs(self.answer.iter().chain(&self.verdict).map(String::as_str));
@@ -86,7 +81,6 @@ impl Page {
     }
 }
 
-/// Requests per second as horizontal bars: a group for each row, a bar for each party.
 fn bars(rows: &[Row]) -> String {
     let all = || rows.iter().flat_map(|row| &row.bars);
     let mut parties: Vec<&str> = Vec::new();

@@ -11,7 +11,6 @@ const NARROWEST: usize = 24;
 /// A table whose first column names its rows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FigureTable {
-    /// What it shows.
     pub caption: String,
     /// The names of all columns but the first.
     pub head: Vec<&'static str>,
@@ -21,7 +20,6 @@ pub struct FigureTable {
     pub words: &'static [usize],
 }
 
-/// A row out of its name and what stands behind it.
 pub fn row(name: impl ToString, cells: impl IntoIterator<Item = impl ToString>) -> Vec<String> {
     iter::once(name.to_string()).chain(cells.into_iter().map(|cell| cell.to_string())).collect()
 }
@@ -32,7 +30,6 @@ pub(crate) fn printable(text: &str) -> String {
 }
 
 impl FigureTable {
-    /// A table of these, see its fields.
     pub fn of(
         caption: impl Into<String>,
         head: &[&'static str],
@@ -104,7 +101,6 @@ impl FigureTable {
         blocks
     }
 
-    /// What a block has of a row.
     fn line(
         &self,
         cells: &[String],

@@ -13,7 +13,6 @@ use crate::plan::{Mode, Plan};
 const NAMED_URLS: usize = 3;
 const URL_LINES: usize = 10;
 
-/// What is said when a run begins.
 pub fn running(plan: &Plan) -> String {
     let urls: Vec<String> = plan.targets.iter().map(|target| target.url.clone()).collect();
     let requests = plan.requests.map(|most| plural(most, "request"));
@@ -35,17 +34,14 @@ pub fn running(plan: &Plan) -> String {
     };
     let (urls, threads) = (printable(&run::named(&urls, NAMED_URLS)), plural(plan.threads.into(), "thread"));
     let schedule = plan.schedule.as_ref().map(|schedule| ScheduleOutcome::of(schedule, &[]));
-    let (how, way) = (run::loop_sentence(plan.mode, schedule.as_ref()), warm_up(plan));
+    let how = run::loop_sentence(plan.mode, schedule.as_ref());
+    let way = match Quantity::from(plan.warm_up) {
+        _ if plan.warm_up.is_zero() => {
+            "no warm-up: what it takes to open connections is in the first latencies".to_owned()
+        }
+        warm_up => format!("the first {warm_up} are a warm-up and not counted (--warm-up 0 counts all)"),
+    };
     format!("Running {length} @ {urls}\n  {threads} and {connections}{streams}\n  {how}\n  {way}\n")
-}
-
-/// What is not counted.
-fn warm_up(plan: &Plan) -> String {
-    if plan.warm_up.is_zero() {
-        return "no warm-up: what it takes to open connections is in the first latencies".to_owned();
-    }
-    let warm_up = Quantity::from(plan.warm_up);
-    format!("the first {warm_up} are a warm-up and not counted (--warm-up 0 counts all)")
 }
 
 /// What a run came to: the answer first, and what keeps it from being a result. Tables have at most so many `columns`.

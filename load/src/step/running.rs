@@ -1,7 +1,7 @@
 //! Which steps of the ladder a configuration has already.
 //!
 //! Reads the typed configuration and nothing else. Of several locations that pass requests on, the one counts that passes them to the
-//! API, and of those the one with the longest path that the request's begins with. Next: `ladder::worth`, which recommends what is beyond.
+//! API, and of those the one with the longest path that the request's begins with. Next: `ladder::gain`, which recommends what is beyond.
 
 use super::{Fact, Step, holds};
 use crate::target::Url;
@@ -11,12 +11,9 @@ use millstream_conf::model::{
 };
 use std::path::Path;
 
-/// What a configuration has of the ladder.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Running {
-    /// The file, as the user wrote it.
     pub file: String,
-    /// The steps whose news it has.
     pub has: Vec<Step>,
     /// The highest of them that is an attempt at speed.
     pub at: Step,
@@ -25,10 +22,7 @@ pub struct Running {
 /// Where a directory is in memory on Linux.
 const IN_MEMORY: &str = "/dev/shm";
 
-/// What `file` has for the API at this URL.
-///
-/// # Errors
-/// One sentence: it passes no request on.
+/// What `file` has for the API at this URL. Errors: one sentence: it passes no request on.
 pub fn running(file: &str, configuration: &Configuration, api: &Url) -> Result<Running, String> {
     let http = &configuration.http;
     let path = api.target.split('?').next().unwrap_or_default();

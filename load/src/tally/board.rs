@@ -28,7 +28,6 @@ struct BoardState {
     recent: VecDeque<(i64, Counted)>,
     /// Slices in the making.
     parts: Vec<Counted>,
-    /// Ticks in a part.
     fold: usize,
     /// Of the stretch that lasts: warming up, then measuring.
     answers: u64,
@@ -37,7 +36,6 @@ struct BoardState {
 }
 
 impl Board {
-    /// For a run of a known or unknown length.
     pub fn new(duration: Option<Duration>) -> Board {
         let ticks = duration.map_or(1, |duration| duration.as_millis().div_ceil(TICK.as_millis()));
         let fold = usize::try_from(ticks).unwrap_or(usize::MAX).div_ceil(SLICES).max(1);
@@ -95,7 +93,6 @@ impl Board {
         }
     }
 
-    /// The run in slices; the last one ends when the run did.
     pub(crate) fn slices(&self, seconds: f64) -> Vec<Slice> {
         let state = self.state();
         let length = state.fold as f64 * TICK.as_secs_f64();
@@ -115,7 +112,6 @@ impl Board {
 }
 
 impl BoardState {
-    /// Keeps the tick for the live view.
     fn show(&mut self, tick: &Counted, number: i64) {
         if let Some((_, kept)) = self.recent.iter_mut().find(|(kept, _)| *kept == number) {
             return kept.add(tick);

@@ -25,12 +25,10 @@ pub(crate) struct ByUrl {
     row_of: Vec<u8>,
     /// Each with a target that has its URL; the last without one is of all others.
     rows: Vec<(Option<usize>, Counted)>,
-    /// URLs without one.
     others: usize,
 }
 
 impl ByUrl {
-    /// Empty rows for a plan.
     pub(crate) fn of(plan: &Plan) -> ByUrl {
         // Of each URL its first target, and how often it is asked for; of each target which URL it has.
         let (mut known, mut urls) = (HashMap::new(), Vec::<(usize, u64)>::new());
@@ -61,7 +59,6 @@ impl ByUrl {
         }
     }
 
-    /// The figures of a target's URL, if it has any.
     #[inline]
     pub(crate) fn row(&mut self, place: u32) -> Option<&mut Counted> {
         let row = match *self.row_of.get(place as usize)? {
@@ -71,12 +68,10 @@ impl ByUrl {
         row.map(|(_, figures)| figures)
     }
 
-    /// Forgets what was counted: measuring begins.
     pub(crate) fn clear(&mut self) {
         self.rows.iter_mut().for_each(|(_, figures)| figures.clear());
     }
 
-    /// Adds another thread's figures of the same plan.
     pub(crate) fn add(&mut self, other: &ByUrl) {
         self.rows.iter_mut().zip(&other.rows).for_each(|((_, row), (_, more))| row.add(more));
     }

@@ -17,10 +17,8 @@ pub fn is_redirect(status: u16) -> bool {
     matches!(status, 301 | 302 | 303 | 307 | 308)
 }
 
-/// The target that a redirect of `from` leads to; `location` is its field's value.
-///
-/// # Errors
-/// It leads to another server, or to what is no URL.
+/// The target that a redirect of `from` leads to; `location` is its field's value. Errors: it leads to another server, or to
+/// what is no URL.
 pub fn redirected(from: &Target, status: u16, location: &str) -> Result<Target, PlanError> {
     let bad = || PlanError(format!("it redirects to \"{location}\", which is no URL"));
     let base = Reference::read(from.url.as_bytes()).ok_or_else(bad)?;

@@ -1,3 +1,5 @@
+//! What users ask for, and the targets and requests that come of it.
+
 use super::*;
 
 fn url(text: &str) -> Result<Url, &'static str> {

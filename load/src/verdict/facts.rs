@@ -33,12 +33,10 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// A limit of its own leaves it no more.
     pub(super) fn is_held_back(&self) -> bool {
         self.held_back.is_some_and(|share| share > MOST)
     }
 
-    /// It was at work all the time, on one core or on all that it may use.
     pub(super) fn is_saturated(&self) -> bool {
         self.is_held_back() || self.at_work >= ALWAYS || self.wanted >= ALWAYS
     }
@@ -96,12 +94,10 @@ impl Facts<'_> {
         Facts { evidence, api, proxy, generator, strangers, stolen }
     }
 
-    /// Those that can be seen, the generator last.
     pub(super) fn parties(&self) -> impl Iterator<Item = Watched> {
         [self.api, self.proxy, self.generator].into_iter().flatten()
     }
 
-    /// Cores of this machine.
     pub(super) fn cores(&self) -> f64 {
         f64::from(self.evidence.cores.max(1))
     }

@@ -18,10 +18,8 @@ const FAILING: f64 = 0.01;
 /// What a rule found: who, and how that is known; or unknown, why, and what would tell.
 type Ruling = (Limit, Vec<String>);
 
-/// The rules, in the order in which they are asked.
 const RULES: [fn(&Facts<'_>) -> Option<Ruling>; 3] = [saturated, long_way, one_place];
 
-/// Says what limits.
 pub fn judge(evidence: &Evidence) -> Verdict {
     let facts = Facts::of(evidence);
     let ruling = RULES.iter().find_map(|rule| rule(&facts));
@@ -31,7 +29,6 @@ pub fn judge(evidence: &Evidence) -> Verdict {
     Verdict { limit, why, doubts: doubts(&facts, limit) }
 }
 
-/// That it is unknown.
 fn unknown(reason: impl Into<String>, tells: &str) -> Ruling {
     (Limit::Unknown, vec![reason.into(), tells.to_owned()])
 }
@@ -199,7 +196,6 @@ fn starved(facts: &Facts<'_>, party: &Watched) -> Ruling {
     unknown(reason, QUIET)
 }
 
-/// Several of which each may be the limit.
 fn several(parties: &[Watched], link: Option<String>) -> Ruling {
     let names: Vec<String> = parties.iter().map(|party| format!("the {}", party.who.words().0)).collect();
     let names = names.join(" and ");
@@ -239,12 +235,10 @@ fn why_saturated(facts: &Facts<'_>, limit: &Watched) -> String {
     format!("{wanted}: it used {used:.2} cores of {cores}, which is {each} per response.")
 }
 
-/// The generator's own words.
 fn because(floor: &str) -> String {
     format!("It had no time left: {}.", floor.trim_end_matches('.'))
 }
 
-/// What each had of this machine.
 fn shares(facts: &Facts<'_>) -> Option<String> {
     let part = |party: Watched| format!("{} {}", party.who.words().0, Share(party.used / facts.cores()));
     let parts: Vec<String> = facts.parties().map(part).collect();
@@ -277,7 +271,6 @@ fn compared_with_alone(evidence: &Evidence, limit: Limit) -> Option<String> {
     }
 }
 
-/// What makes the figures less than they seem.
 fn doubts(facts: &Facts<'_>, limit: Limit) -> Vec<String> {
     let evidence = facts.evidence;
     let generator = facts.generator.map_or(0.0, |generator| generator.used / facts.cores());

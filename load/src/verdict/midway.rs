@@ -44,7 +44,7 @@ mod tests {
         let slice =
             |(place, answers)| Slice { at: place as f64 / 10.0, seconds: 0.1, answers, ..Slice::default() };
         outcome.slices = answers.enumerate().map(slice).collect();
-        outcome.latency.percentiles = vec![(50.0, p50)];
+        outcome.latency.percentiles.p50_us = p50;
         outcome
     }
 

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 /// Single requests may take so many seconds together, connecting included; the one that exceeds it is the last.
 const LONG: f64 = 0.25;
-/// So many are the most.
 const MOST: usize = 15;
 
 /// A request that takes so many times as long as a single one was not the only one: a single request differs by less on a
@@ -34,12 +33,10 @@ pub struct Once {
     /// The same of the one that took least.
     #[serde(rename = "least_us", serialize_with = "json::seconds_as_us")]
     pub least: f64,
-    /// Bytes of the body.
     pub body_bytes: f64,
 }
 
 impl Once {
-    /// That of an answer.
     pub fn of(answer: &Reply) -> Once {
         let (first_byte, total) = (answer.first_byte.as_secs_f64(), answer.total.as_secs_f64());
         Once {
@@ -52,10 +49,8 @@ impl Once {
         }
     }
 
-    /// That of a few single requests, one after the other, of which some may have been sent already.
-    ///
-    /// # Errors
-    /// The first that a request has.
+    /// That of a few single requests, one after the other, of which some may have been sent already. Errors: the first that
+    /// a request has.
     pub fn ask<E>(mut samples: Vec<Once>, mut reply: impl FnMut() -> Result<Reply, E>) -> Result<Once, E> {
         while !Once::are_enough(&samples) {
             samples.push(Once::of(&reply()?));
@@ -64,7 +59,6 @@ impl Once {
         Ok(Once::of_several(&samples).unwrap_or_default())
     }
 
-    /// That of some single requests; `None` of none.
     pub fn of_several(samples: &[Once]) -> Option<Once> {
         let mut sorted = samples.to_vec();
         sorted.sort_by(|one, other| one.total.total_cmp(&other.total));

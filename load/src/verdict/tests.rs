@@ -247,7 +247,7 @@ fn no_figures_at_all_are_no_panic_and_no_name() {
 fn a_rest_that_waits_for_an_acknowledgement_is_named_and_other_late_ends_are_not() {
     let ends = |latency: f64, first_byte: f64| Run { latency, first_byte, ..Run::default() };
     let once = once(51.0).expect("a single request");
-    let late = late_rest(&ends(0.092, 0.051), &once).expect("late");
+    let late = delayed_ack(&ends(0.092, 0.051), &once).expect("late");
     assert!(late.starts_with("The rest of the API's responses arrives 41ms after"), "{late}");
     assert!(late.contains("Nagle"), "{late}");
     for (what, run) in [
@@ -256,6 +256,6 @@ fn a_rest_that_waits_for_an_acknowledgement_is_named_and_other_late_ends_are_not
         ("a long body, as alone", ends(0.053, 0.010)),
         ("a slow body", ends(0.300, 0.051)),
     ] {
-        assert_eq!(late_rest(&run, &once), None, "{what}");
+        assert_eq!(delayed_ack(&run, &once), None, "{what}");
     }
 }

@@ -5,7 +5,7 @@ use millstream_load::outcome::Outcome;
 use millstream_load::party::{self, Meter, Whose};
 use millstream_load::plan::{Mode, Plan, Schedule};
 use millstream_load::progress::Progress;
-use millstream_load::verdict::{self, Evidence, Once, late_rest};
+use millstream_load::verdict::{self, Evidence, Once, delayed_ack};
 
 pub(super) fn unwatched(plan: &Plan, outcome: &Outcome) -> String {
     let Mode::Open { .. } = plan.mode else {
@@ -39,8 +39,7 @@ impl Watch {
         }
         let target = &plan.targets[*places.first()? as usize];
         let address = *target.addresses.first()?;
-        let mut parties = vec![(party::GENERATOR, Whose::generator(None))];
-        parties.extend(Whose::api(address, None).map(|api| (party::API, api)));
+        let parties = party::watched(None, None, Whose::api(address, None));
         Some(Watch {
             meter: Meter::new(parties),
             direct,
@@ -64,7 +63,7 @@ impl Watch {
             return Some(changed);
         }
         let evidence = Evidence { direct: self.direct, ..Evidence::of(outcome, &found, self.is_local) };
-        let late = self.direct.and_then(|once| late_rest(&evidence.top, &once));
+        let late = self.direct.and_then(|once| delayed_ack(&evidence.top, &once));
         Some([verdict::judge(&evidence).text()].into_iter().chain(late).collect::<Vec<_>>().join(" "))
     }
 }

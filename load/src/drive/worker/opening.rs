@@ -13,7 +13,6 @@ use std::io;
 /// Nanoseconds until a connection that failed is tried again: a server that is down is asked, not flooded.
 const PAUSE: u64 = 100_000_000;
 
-/// A connection has come to an end, whichever.
 const ENDING: EventFlags = EventFlags::RDHUP.union(EventFlags::HUP).union(EventFlags::ERR);
 
 impl<Protocol: Exchange> Worker<Protocol> {
@@ -37,7 +36,6 @@ impl<Protocol: Exchange> Worker<Protocol> {
         self.open(run, number, now);
     }
 
-    /// Begins to connect.
     pub(super) fn open(&mut self, run: &RunShared<'_>, number: usize, now: u64) {
         let connection = &mut self.connections[number];
         let lane = &self.lanes[connection.lane as usize];
@@ -121,7 +119,6 @@ impl<Protocol: Exchange> Worker<Protocol> {
         self.go_on(run, number, now);
     }
 
-    /// There is no connection; says so once where the reason lies here.
     fn no_connection(&mut self, run: &RunShared<'_>, number: usize, why: &io::Error, now: u64) {
         self.is_out_of_ports |= Errno::from_io_error(why) == Some(Errno::ADDRNOTAVAIL);
         let how = self.connections[number].failure();

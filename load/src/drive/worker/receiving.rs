@@ -50,7 +50,6 @@ impl<Protocol: Exchange> Worker<Protocol> {
         self.again.push(number as u32);
     }
 
-    /// Takes the buffer's bytes; whether the connection goes on.
     #[inline]
     fn take(&mut self, run: &RunShared<'_>, number: usize, length: usize, now: u64) -> bool {
         let mut at = 0;
@@ -75,7 +74,6 @@ impl<Protocol: Exchange> Worker<Protocol> {
         true
     }
 
-    /// What follows from an event; whether the connection goes on.
     #[inline]
     fn happened(&mut self, run: &RunShared<'_>, number: usize, event: Event, now: u64) -> bool {
         let connection = &mut self.connections[number];
@@ -128,7 +126,6 @@ impl<Protocol: Exchange> Worker<Protocol> {
         self.is_staying(run, number, now)
     }
 
-    /// A whole answer.
     #[inline]
     fn answered(&mut self, run: &RunShared<'_>, number: usize, place: usize, answer: Answer, now: u64) {
         let connection = &mut self.connections[number];
@@ -173,7 +170,6 @@ impl<Protocol: Exchange> Worker<Protocol> {
         self.fail(run, sent.due, Some(sent.target), failure);
     }
 
-    /// The request at this place came to nothing good; whether that counts.
     fn fail_at(&mut self, run: &RunShared<'_>, number: usize, place: usize, how: Failure) -> bool {
         let sent = self.connections[number].sent.remove(place);
         sent.is_some_and(|sent| self.fail(run, sent.due, Some(sent.target), how))
@@ -196,7 +192,6 @@ impl<Protocol: Exchange> Worker<Protocol> {
         }
     }
 
-    /// Closes a connection behind an answer that was to be its last.
     fn close(&mut self, run: &RunShared<'_>, number: usize, now: u64) {
         let gone_out = self.connections[number].exchange.gone_out();
         self.ask_again(run, number, 0, gone_out);
@@ -218,7 +213,6 @@ impl<Protocol: Exchange> Worker<Protocol> {
         self.start(run, number, now);
     }
 
-    /// The server broke a rule of the connection.
     fn broken(&mut self, run: &RunShared<'_>, number: usize, Broken(_, what): Broken, now: u64) {
         self.tally.http2.broken.get_or_insert_with(|| what.to_owned());
         // The server is told why; that it arrives is not promised.

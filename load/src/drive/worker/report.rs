@@ -3,7 +3,7 @@
 use super::{Worker, tick_number};
 use crate::drive::RunShared;
 use crate::drive::connection::Stage;
-use crate::drive::cost::{self, Share};
+use crate::drive::cost;
 use crate::exchange::Exchange;
 use crate::machine::own_thread_waited;
 use crate::pace::Pace;
@@ -16,11 +16,11 @@ pub(in crate::drive) struct Report {
     pub(in crate::drive) tally: Tally,
     /// Its CPU time while measuring, nanoseconds.
     pub(in crate::drive) cpu: u64,
-    /// What became of its time.
-    pub(in crate::drive) share: Share,
+    /// The shares of the time in which it ran, and could have run but waited for a core, 0 to 1.
+    pub(in crate::drive) ran: f64,
+    pub(in crate::drive) waited: f64,
     /// When measuring began: with the first request where their number is given.
     pub(in crate::drive) began: u64,
-    /// When it stopped.
     pub(in crate::drive) ended: u64,
     pub(in crate::drive) is_out_of_ports: bool,
     /// The user ended it, and not the plan.
@@ -49,7 +49,8 @@ impl<Protocol: Exchange> Worker<Protocol> {
         Report {
             tally: self.tally,
             cpu,
-            share: Share { ran: cpu as f64 / time, waited: waited as f64 / time },
+            ran: cpu as f64 / time,
+            waited: waited as f64 / time,
             began,
             ended: ended.max(run.begin),
             is_out_of_ports: self.is_out_of_ports,
@@ -102,7 +103,6 @@ impl<Protocol: Exchange> Worker<Protocol> {
     }
 }
 
-/// What falls to `part` of `all` when so many are divided, rounded up.
 fn part_of(many: u64, part: u64, all: u64) -> u64 {
     let share = (u128::from(many) * u128::from(part)).div_ceil(u128::from(all.max(1)));
     u64::try_from(share).unwrap_or(u64::MAX)

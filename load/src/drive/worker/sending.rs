@@ -7,7 +7,6 @@ use crate::exchange::Exchange;
 use crate::tally::Sent;
 
 impl<Protocol: Exchange> Worker<Protocol> {
-    /// The connection has room again, or for the first time: the next requests, or a place among the free.
     #[inline]
     pub(super) fn go_on(&mut self, run: &RunShared<'_>, number: usize, now: u64) {
         let connection = &mut self.connections[number];
@@ -26,7 +25,6 @@ impl<Protocol: Exchange> Worker<Protocol> {
         self.flush(run, number);
     }
 
-    /// Open loop: gives requests that are due to connections that are free, oldest due first.
     pub(super) fn dispatch(&mut self, run: &RunShared<'_>, lane: usize) {
         self.hand_out(run, lane);
         // What has room for more goes out in one piece.
@@ -112,7 +110,6 @@ impl<Protocol: Exchange> Worker<Protocol> {
         None
     }
 
-    /// The next target's request joins those on their way on an open connection; [`Worker::flush`] sends it.
     #[inline]
     pub(super) fn ask(&mut self, run: &RunShared<'_>, number: usize, due: u64, now: u64) {
         let connection = &mut self.connections[number];

@@ -1,13 +1,13 @@
 //! What is wrong with a climb, in sentences: an API that breaks or waits, a machine that is busy, steps whose answers do not count.
 //!
-//! Pure, out of the figures alone. Next: `worth`, which says the rest.
+//! Pure, out of the figures alone. Next: `gain`, which says the rest.
 
 use super::result::{Climbed, Measure, Round, wrong};
 use crate::outcome::Errors;
 use crate::rank::median;
 use crate::report::quantity::{Count, Number, Share, Time, Times, numbered, plural, seconds};
 use crate::step::{Fact, Step};
-use crate::verdict::{Once, Run, late_rest};
+use crate::verdict::{Once, Run, delayed_ack};
 
 /// From this share of failed requests on, an API is said to break under its load.
 const BREAKS: f64 = 0.01;
@@ -21,13 +21,11 @@ const IDLE: f64 = 0.6;
 const SURELY_IDLE: f64 = 0.25;
 const CORES_IDLE: f64 = 0.5;
 
-/// All but [`breaks`], which is said before everything else.
 pub(super) fn sentences(climbed: &Climbed) -> Vec<String> {
     let steps = withheld(climbed).into_iter().chain(climbed.measures.iter().filter_map(unanswered));
     restless(climbed).into_iter().chain(steps).chain(waits(climbed)).collect()
 }
 
-/// An API that fails under its load, alone: nothing that stands in front of it says more.
 pub(super) fn breaks(climbed: &Climbed) -> Option<String> {
     let alone = climbed.measure(Step::Alone, None)?;
     let figures = alone.figures.as_ref()?;
@@ -50,7 +48,6 @@ pub(super) fn breaks(climbed: &Climbed) -> Option<String> {
     ))
 }
 
-/// What went wrong, in words.
 pub(super) fn told(errors: &Errors) -> String {
     let others = [
         (errors.connect + errors.tls, "without a connection"),
@@ -115,7 +112,7 @@ fn waits(climbed: &Climbed) -> Option<String> {
     let alone = climbed.measure(Step::Alone, None)?;
     let figures = alone.counted()?;
     let (rate, once) = (figures.rate.median, climbed.alone_milliseconds / 1000.0);
-    let late = |round: &Round| late_rest(&Run::of(&round.outcome), &Once { mean: once, ..Once::default() });
+    let late = |round: &Round| delayed_ack(&Run::of(&round.outcome), &Once { mean: once, ..Once::default() });
     if let Some(late) = alone.typical().and_then(late) {
         return Some(format!("{late} The factors below measure this wait too."));
     }

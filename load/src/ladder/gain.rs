@@ -1,11 +1,11 @@
 //! What the climb was worth, in sentences: the answer first, then what each step brings, how the others fared, and what the API says.
 //!
 //! Pure, out of the figures alone. Whatever compares two steps asks `chance` first; of fewer rounds than that needs nothing is claimed.
-//! What is wrong with a climb is `trouble`'s to say; what limits at the top is said by `climb`, which knows the evidence.
+//! What is wrong with a climb is `problems`'s to say; what limits at the top is said by `climb`, which knows the evidence.
 
 use super::chance::{self, Best, FEWEST};
+use super::problems;
 use super::result::{Climbed, Figures, Measure};
-use super::trouble;
 use crate::correctness::Keeps;
 use crate::peer::Party;
 use crate::report::quantity::{Count, Number, Times};
@@ -21,17 +21,16 @@ const ENOUGH_SOCKETS: u64 = 100;
 /// Where this share of requests still reaches the API, its answers were not cached.
 const NOT_CACHED: f64 = 0.9;
 
-/// All sentences, the answer first.
 pub fn sentences(climbed: &Climbed) -> Vec<String> {
     let climb = Climb::of(climbed);
     // What a cache would give to the wrong client is worth more than any factor.
     let (leaks, others) =
         if climb.shares() { (&climbed.personal[..], &[][..]) } else { (&[][..], &climbed.personal[..]) };
-    let mut out: Vec<String> = trouble::breaks(climbed).into_iter().chain(leaks.iter().cloned()).collect();
+    let mut out: Vec<String> = problems::breaks(climbed).into_iter().chain(leaks.iter().cloned()).collect();
     out.extend(climb.not_cached());
     out.push(climb.answer());
     out.extend(others.iter().cloned());
-    out.extend(trouble::sentences(climbed));
+    out.extend(problems::sentences(climbed));
     if climbed.rounds >= FEWEST {
         out.extend(climb.each());
         out.extend(Party::ALL.into_iter().filter_map(|party| multiplexed(climbed, party)));
@@ -51,7 +50,6 @@ pub fn sentences(climbed: &Climbed) -> Vec<String> {
     out
 }
 
-/// Whether steps that go by what the API says of caching had nothing to go by.
 pub fn falls_back(climbed: &Climbed) -> bool {
     climbed.caching.keeps == Keeps::Silent && climbed.measures.iter().any(|one| one.step >= Step::Headers)
 }
@@ -96,7 +94,6 @@ impl<'a> Climb<'a> {
         self.steps[place].1.rate.median
     }
 
-    /// Beside each step its rates, round by round.
     fn rates(&self) -> Vec<Vec<f64>> {
         self.steps.iter().map(|(_, figures)| figures.rates.clone()).collect()
     }
@@ -110,7 +107,6 @@ impl<'a> Climb<'a> {
         (is_more && self.rate(best.step) >= WORTH * self.rate(self.base)).then_some(best)
     }
 
-    /// Where the user is, where that is the base, and which steps below it are lacking: a sentence behind others.
     fn here(&self) -> String {
         let at = self.steps[self.base].0.step;
         if self.climbed.here() != Some(at) {
@@ -122,7 +118,6 @@ impl<'a> Climb<'a> {
         format!(" You are here: {}{without}{}.", self.title(self.base), lacking.join(" and "))
     }
 
-    /// What to do, and what it brings.
     fn answer(&self) -> String {
         if self.steps.is_empty() {
             return "No step gave a correct response, so there is nothing to compare.".to_owned();
@@ -166,7 +161,6 @@ impl<'a> Climb<'a> {
         format!("No step gives clearly more than {title}: {rate} requests/s{gave}.{here}")
     }
 
-    /// What each step brings over the one before, sorted into sentences.
     fn each(&self) -> Vec<String> {
         let (rates, mut kinds) = (self.rates(), KINDS.map(|opening| (opening, Vec::new())));
         for place in 1..self.steps.len() {
@@ -193,12 +187,10 @@ impl<'a> Climb<'a> {
         told.map(|(opening, steps)| format!("{opening}: {}.", steps.join(", "))).collect()
     }
 
-    /// Whether a step that stores gave wrong answers, whoever stood there.
     fn is_stored_wrong(&self) -> bool {
         self.climbed.measures.iter().any(|measure| measure.step.has(Fact::Cache) && measure.wrong.is_some())
     }
 
-    /// Whether caches share the API's answers, because its header fields allow it or because one was seen to.
     fn shares(&self) -> bool {
         matches!(self.climbed.caching.keeps, Keeps::Seconds(_)) || self.is_stored_wrong()
     }
@@ -259,7 +251,6 @@ fn saved(before: &Figures, step: &Figures) -> Vec<String> {
     [requests, sockets, cpu].into_iter().flatten().collect()
 }
 
-/// What HTTP/2 is worth to a party beside the same over TLS alone, where it did both.
 fn multiplexed(climbed: &Climbed, party: Party) -> Option<String> {
     let at = |step: Step| rated(climbed).find(|(one, _)| (one.step, one.party) == (step, Some(party)));
     let (tls, http2) = (at(Step::Tls)?, at(Step::Http2)?);
@@ -281,7 +272,6 @@ fn multiplexed(climbed: &Climbed, party: Party) -> Option<String> {
     ))
 }
 
-/// Another party at its fastest step that this program did too.
 fn beside(climbed: &Climbed, party: Party) -> Option<String> {
     let both = rated(climbed).filter(|(theirs, _)| theirs.party == Some(party)).filter_map(|theirs| {
         let ours = climbed.measure(theirs.0.step, Some(Party::Millstream))?;
@@ -303,7 +293,6 @@ fn beside(climbed: &Climbed, party: Party) -> Option<String> {
     ))
 }
 
-/// What may be compared, see [`Measure::rated`].
 fn rated(climbed: &Climbed) -> impl Iterator<Item = (&Measure, &Figures)> {
     climbed.measures.iter().filter_map(|measure| Some((measure, measure.rated()?)))
 }
