@@ -9,8 +9,10 @@ mod events;
 mod seen;
 mod boards;
 mod charts;
+mod keyboard;
 mod keys;
 mod view;
+mod grid;
 mod draw;
 mod plain;
 mod canvas;
@@ -21,13 +23,13 @@ mod sample;
 
 use crate::cli::Top;
 use crate::control;
-use crossterm::event::{self, Event as Input};
 use draw::Palette;
+use keyboard::Key;
 use keys::Action;
 use millstream_conf::load::Options;
 use screen::Screen;
 use seen::{Link, Seen};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level;
 use source::{Source, Stream, Told};
@@ -46,8 +48,10 @@ const FRAMES: usize = 2;
 
 /// What happened.
 enum Happened {
-    Input(Input),
+    Key(Key),
     Told(Told),
+    /// The terminal has another size.
+    Resized,
     Signal(i32),
     /// The terminal can be read no more.
     Deaf(io::Error),
@@ -87,16 +91,10 @@ fn watch(source: Source, stream: Stream) -> io::Result<i32> {
     let (tell, happened) = sync_channel(WAITING);
     hear_signals(tell.clone())?;
     let mut screen = Screen::take_over()?;
-    spawn("keys", tell.clone(), |tell| {
-        loop {
-            match event::read() {
-                Ok(input) if tell.send(Happened::Input(input)).is_ok() => {}
-                Ok(_) => return,
-                Err(error) => {
-                    _ = tell.send(Happened::Deaf(error));
-                    return;
-                }
-            }
+    let terminal = screen::terminal()?;
+    spawn("keys", tell.clone(), move |tell| {
+        if let Err(error) = keyboard::read(&terminal, |key| tell.send(Happened::Key(key)).is_ok()) {
+            _ = tell.send(Happened::Deaf(error));
         }
     })?;
     spawn("figures", tell, move |tell| {
@@ -105,7 +103,7 @@ fn watch(source: Source, stream: Stream) -> io::Result<i32> {
     let palette = Palette::of_environment();
     let (mut seen, mut view) = (Seen::default(), View::default());
     loop {
-        screen.terminal.draw(|frame| draw::screen(frame.buffer_mut(), &seen, &mut view, &place, palette))?;
+        screen.show(|grid| draw::screen(grid, &seen, &mut view, &place, palette))?;
         match take(&happened, &mut seen, &mut view)? {
             Next::Draw => {}
             Next::End(signal) => return Ok(signal),
@@ -133,14 +131,13 @@ fn take(happened: &Receiver<Happened>, seen: &mut Seen, view: &mut View) -> io::
     let first = happened.recv().map_err(io::Error::other)?;
     for what in std::iter::once(first).chain(happened.try_iter().take(WAITING)) {
         match what {
-            Happened::Input(Input::Key(key)) => match keys::action(&key, view.is_typing) {
+            Happened::Key(key) => match keys::action(key, view.is_typing) {
                 Some(Action::Quit) => return Ok(Next::End(0)),
                 Some(Action::Suspend) => return Ok(Next::Suspend),
                 Some(action) => view.act(action),
                 None => {}
             },
-            // Whatever else comes is drawn for: a new size, above all.
-            Happened::Input(_) => {}
+            Happened::Resized => {}
             Happened::Told(Told::Event(event)) => seen.take(event),
             Happened::Told(Told::Away(why)) => seen.link = Link::Away(events::plain(&why)),
             Happened::Signal(signal) => return Ok(Next::End(signal)),
@@ -150,14 +147,20 @@ fn take(happened: &Receiver<Happened>, seen: &mut Seen, view: &mut View) -> io::
     Ok(Next::Draw)
 }
 
-/// The first signal asks for an end; a further one ends the process where it stands, with the terminal as it was.
+/// The first signal that ends asks for an end; a further one ends the process where it stands, with the terminal as it was.
 fn hear_signals(tell: SyncSender<Happened>) -> io::Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGWINCH])?;
     spawn("signals", tell, move |tell| {
-        for (count, signal) in signals.forever().enumerate() {
-            if count > 0 || tell.try_send(Happened::Signal(signal)).is_err() {
+        let mut is_ending = false;
+        for signal in signals.forever() {
+            if signal == SIGWINCH {
+                // If there is no room, what waits is drawn for in the new size.
+                _ = tell.try_send(Happened::Resized);
+            } else if is_ending || tell.try_send(Happened::Signal(signal)).is_err() {
                 screen::give_back();
                 low_level::exit(SIGNALLED + signal);
+            } else {
+                is_ending = true;
             }
         }
     })

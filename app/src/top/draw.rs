@@ -19,15 +19,12 @@ mod tests;
 
 pub use palette::Palette;
 
-use super::boards::BOARDS;
+use super::boards::{BOARDS, Mark};
 use super::charts::{CHARTS, Story, story};
+use super::grid::{Area, Grid, Style, columns};
 use super::keys;
 use super::seen::{Link, Seen};
 use super::view::View;
-use ratatui_core::buffer::Buffer;
-use ratatui_core::layout::Rect;
-use ratatui_core::style::Style;
-use ratatui_core::text::Span;
 
 /// From this width on four pictures stand in a row.
 const WIDE: u16 = 150;
@@ -35,13 +32,13 @@ const WIDE: u16 = 150;
 const LEAST_TABLE: u16 = 6;
 
 /// Draws all of it.
-pub fn screen(into: &mut Buffer, seen: &Seen, view: &mut View, place: &str, palette: Palette) {
-    let mut rest = into.area;
+pub fn screen(grid: &mut Grid, seen: &Seen, view: &mut View, place: &str, palette: Palette) {
+    let mut rest = grid.area();
     if rest.width == 0 || rest.height == 0 {
         return;
     }
-    header(into, row(&mut rest), seen, place, palette);
-    let keys = last_row(&mut rest);
+    header(grid, rest.take_top(1), seen, place, palette);
+    let keys = rest.take_bottom(1);
     let per_row = if rest.width >= WIDE { 4 } else { 2 };
     let rows = CHARTS.len().div_ceil(per_row) as u16;
     // What is above the table and is no picture: the words of pictures, the story, the names of tables.
@@ -49,122 +46,82 @@ pub fn screen(into: &mut Buffer, seen: &Seen, view: &mut View, place: &str, pale
     if rest.height >= words + 2 {
         let spare = rest.height.saturating_sub(words + LEAST_TABLE);
         let bars = (spare / 2 / rows).min(8);
-        pictures(into, take(&mut rest, rows * (1 + bars)), seen, (view, per_row), palette);
-        tell(into, row(&mut rest), &story(seen, view.span()), palette);
+        pictures(grid, rest.take_top(rows * (1 + bars)), seen, (view, per_row), palette);
+        tell(grid, rest.take_top(1), &story(seen, view.span()));
     }
-    let names = if rest.height > 2 { names(into, row(&mut rest), view, palette) } else { Rect::ZERO };
-    table::draw(into, (names, rest), seen, view, palette);
-    if let Some(keys) = keys {
-        bottom(into, keys, view, palette);
-    }
+    let names = if rest.height > 2 { names(grid, rest.take_top(1), view) } else { Area::default() };
+    table::draw(grid, (names, rest), seen, view, palette);
+    bottom(grid, keys, view, palette);
 }
 
-/// The first line of what is left; empty where nothing is.
-fn row(rest: &mut Rect) -> Rect {
-    take(rest, 1)
+fn fits(text: &str, width: u16) -> bool {
+    columns(text) <= usize::from(width)
 }
 
-fn take(rest: &mut Rect, height: u16) -> Rect {
-    let height = height.min(rest.height);
-    let taken = Rect { height, ..*rest };
-    *rest = Rect { y: rest.y + height, height: rest.height - height, ..*rest };
-    taken
-}
-
-fn last_row(rest: &mut Rect) -> Option<Rect> {
-    let height = rest.height.checked_sub(1)?;
-    let last = Rect { y: rest.y + height, height: 1, ..*rest };
-    rest.height = height;
-    Some(last)
-}
-
-/// Writes a text into the first line of a place, as much of it as fits; gives what is left of the line.
-fn text(into: &mut Buffer, place: Rect, text: &str, style: Style) -> Rect {
-    if place.width == 0 || place.height == 0 {
-        return place;
-    }
-    let (x, _) = into.set_stringn(place.x, place.y, text, usize::from(place.width), style);
-    let used = x - place.x;
-    Rect { x, width: place.width - used, ..place }
-}
-
-/// The places that a text takes.
-fn columns(text: &str) -> usize {
-    Span::raw(text).width()
-}
-
-fn header(into: &mut Buffer, place: Rect, seen: &Seen, source: &str, palette: Palette) {
-    let rest = text(into, place, "Millstream ", palette.strong());
+fn header(grid: &mut Grid, area: Area, seen: &Seen, source: &str, palette: Palette) {
+    let rest = grid.text(area, "Millstream ", Style::BOLD);
     match &seen.link {
         Link::Live => {
-            let rest = text(into, rest, "● live", palette.good());
-            let rest = text(into, rest, &format!("  {source}"), palette.plain());
+            let rest = grid.text(rest, "● live", palette.marked(Mark::Good));
+            let rest = grid.text(rest, &format!("  {source}"), Style::PLAIN);
             if !seen.process.is_empty() {
-                text(into, rest, &format!("  {}", seen.process), palette.faint());
+                grid.text(rest, &format!("  {}", seen.process), palette.faint());
             }
         }
-        Link::Away(why) => {
-            text(into, rest, why, palette.bad());
-        }
+        Link::Away(why) => _ = grid.text(rest, why, palette.marked(Mark::Bad)),
     }
 }
 
-fn pictures(into: &mut Buffer, area: Rect, seen: &Seen, (view, per_row): (&View, usize), palette: Palette) {
+fn pictures(grid: &mut Grid, area: Area, seen: &Seen, (view, per_row): (&View, usize), palette: Palette) {
     let rows = CHARTS.len().div_ceil(per_row) as u16;
     let (width, height) = (area.width / per_row as u16, area.height / rows);
     for (index, chart) in CHARTS.iter().enumerate() {
         let (column, line) = ((index % per_row) as u16, (index / per_row) as u16);
         // A column stays free between two.
-        let place = Rect {
+        let place = Area {
             x: area.x + column * width,
             y: area.y + line * height,
             width: width.saturating_sub(1),
             height,
         };
-        picture::draw(into, place, chart, (seen, view.span().0), palette);
+        picture::draw(grid, place, chart, (seen, view.span().0), palette);
     }
 }
 
 /// Says what the cache is worth, in as many words as there is room for.
-fn tell(into: &mut Buffer, place: Rect, story: &Story, palette: Palette) {
-    let fits = |text: &str, room: u16| text.chars().count() <= usize::from(room);
-    let now = if fits(&story.now, place.width) { &story.now } else { &story.short };
-    let rest = text(into, place, now, palette.plain());
+fn tell(grid: &mut Grid, area: Area, story: &Story) {
+    let now = if fits(&story.now, area.width) { &story.now } else { &story.short };
+    let rest = grid.text(area, now, Style::PLAIN);
     if fits(&story.longer, rest.width.saturating_sub(1)) {
-        let rest = text(into, rest, " ", palette.plain());
-        text(into, rest, &story.longer, palette.plain());
+        grid.text(rest, &format!(" {}", story.longer), Style::PLAIN);
     }
 }
 
-/// The names of the tables; gives what is left of their line.
-fn names(into: &mut Buffer, place: Rect, view: &View, palette: Palette) -> Rect {
+/// The names of the tables; returns what is left of their line.
+fn names(grid: &mut Grid, area: Area, view: &View) -> Area {
     let shortest: usize = BOARDS.iter().map(|board| board.name.len() + 3).sum();
-    let is_narrow = shortest > usize::from(place.width);
-    let mut rest = place;
-    for (index, board) in BOARDS.iter().enumerate() {
+    let is_narrow = shortest > usize::from(area.width);
+    BOARDS.iter().enumerate().fold(area, |rest, (index, board)| {
         let is_chosen = index == view.board;
+        let style = if is_chosen { Style::REVERSED } else { Style::PLAIN };
         // Where they have no room the chosen one keeps its name.
-        let name = if is_narrow && !is_chosen { "" } else { board.name };
-        let style = if is_chosen { palette.chosen() } else { palette.plain() };
-        let gap = if name.is_empty() { "" } else { " " };
-        rest = text(into, rest, &format!("{}{gap}{name}", index + 1), style);
-        rest = text(into, rest, " ", palette.plain());
-    }
-    rest
+        let name = if is_narrow && !is_chosen { String::new() } else { format!(" {}", board.name) };
+        let rest = grid.text(rest, &format!("{}{name}", index + 1), style);
+        grid.text(rest, " ", Style::PLAIN)
+    })
 }
 
-fn bottom(into: &mut Buffer, place: Rect, view: &View, palette: Palette) {
-    let mut rest = place;
+fn bottom(grid: &mut Grid, area: Area, view: &View, palette: Palette) {
+    let mut rest = area;
     if view.is_typing {
-        rest = text(into, rest, &format!("Filter: {}", view.filter()), palette.strong());
-        rest = text(into, rest, "▏ ", palette.strong());
+        rest = grid.text(rest, &format!("Filter: {}▏ ", view.filter()), Style::BOLD);
     }
-    for (key, what) in keys::shown(view.is_typing, view.span().1) {
+    for (label, effect) in keys::shown(view.is_typing, view.span().1) {
         // A key that is cut says nothing.
-        if key.chars().count() + what.len() + 1 > usize::from(rest.width) {
+        if !fits(&format!("{label} {effect}"), rest.width) {
             break;
         }
-        rest = text(into, rest, key, palette.strong());
-        rest = text(into, rest, &format!(" {what}  "), palette.faint());
+        rest = grid.text(rest, label, Style::BOLD);
+        rest = grid.text(rest, &format!(" {effect}  "), palette.faint());
     }
 }

@@ -3,61 +3,56 @@
 //! What is behind is drawn in shades, what is in front in full, so that both are told apart without colours.
 
 use super::super::charts::{Chart, Steps};
+use super::super::grid::{Area, Grid, Style, columns};
 use super::super::seen::Seen;
-use super::{Palette, text};
-use ratatui_core::buffer::Buffer;
-use ratatui_core::layout::Rect;
-use ratatui_core::style::Style;
+use super::Palette;
 
 /// The parts of a place that a bar fills, from the least: eighths.
 const EIGHTHS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 const SHADE: &str = "░";
 
 /// Draws a chart of the last seconds.
-pub fn draw(into: &mut Buffer, place: Rect, chart: &Chart, (seen, seconds): (&Seen, u64), palette: Palette) {
+pub fn draw(grid: &mut Grid, mut area: Area, chart: &Chart, (seen, seconds): (&Seen, u64), palette: Palette) {
     let (own, other) = chart.told(seen);
-    let rest = text(into, place, chart.name, palette.plain());
-    let rest = text(into, rest, &format!(" {own}"), palette.strong());
+    let line = area.take_top(1);
+    let rest = grid.text(line, chart.name, Style::PLAIN);
+    let rest = grid.text(rest, &format!(" {own}"), Style::BOLD);
     if let Some((name, value)) = other {
         // A figure that is cut would be another one.
         let told = [format!("  {name} {value}"), format!(" / {value}")];
-        let fits = told.iter().find(|told| told.chars().count() <= usize::from(rest.width));
-        text(into, rest, fits.map_or("", String::as_str), palette.faint());
+        if let Some(fitting) = told.iter().find(|told| columns(told) <= usize::from(rest.width)) {
+            grid.text(rest, fitting, palette.faint());
+        }
     }
-    if place.height < 2 || place.width == 0 {
-        return;
+    if area.height > 0 && area.width > 0 {
+        let steps = chart.steps(seen, seconds, usize::from(area.width));
+        bars(grid, area, &steps, chart.is_failure, palette);
     }
-    let bars = Rect { y: place.y + 1, height: place.height - 1, ..place };
-    let steps = chart.steps(seen, seconds, usize::from(bars.width));
-    draw_bars(into, bars, chart, &steps, palette);
 }
 
-fn draw_bars(into: &mut Buffer, area: Rect, chart: &Chart, steps: &Steps, palette: Palette) {
+fn bars(grid: &mut Grid, area: Area, steps: &Steps, is_failure: bool, palette: Palette) {
     let height = |value: Option<f64>| eighths(value, steps.top, area.height);
+    let (full, pale) = palette.bars(is_failure);
     let shown = steps.front.len().min(usize::from(area.width));
     // The present is at the right edge.
-    let (first, left) = (steps.front.len() - shown, area.right() - shown as u16);
+    let (first, left) = (steps.front.len() - shown, area.x + area.width - shown as u16);
     for x in 0..shown {
         let front = height(steps.front[first + x]);
         let back = height(steps.back.get(first + x).copied().flatten());
-        // Where there is one line alone, the pale bar would never be seen behind the other.
+        // On a single line, the pale bar would never be seen behind the other.
         let front = if area.height == 1 && palette == Palette::Plain && back > front { 0 } else { front };
         for y in 0..area.height {
             let below = u32::from(area.height - 1 - y) * 8;
             let (front, back) = (front.saturating_sub(below).min(8), back.saturating_sub(below).min(8));
-            let (full, pale) = (palette.front(chart.is_failure), palette.back(chart.is_failure));
-            let (symbol, style) = match (front, back) {
+            let (symbol, foreground, background) = match (front, back) {
                 (0, 0) => continue,
-                (0, 8) => (SHADE, Style::new().fg(pale)),
-                (0, part) => (EIGHTHS[part as usize - 1], Style::new().fg(pale)),
+                (0, 8) => (SHADE, pale, None),
+                (0, part) => (EIGHTHS[part as usize - 1], pale, None),
                 // Where the pale bar goes on above the full one, both are in one place.
-                (part @ ..8, 8) => (EIGHTHS[part as usize - 1], Style::new().fg(full).bg(pale)),
-                (part, _) => (EIGHTHS[part as usize - 1], Style::new().fg(full)),
+                (part @ ..8, 8) => (EIGHTHS[part as usize - 1], full, pale),
+                (part, _) => (EIGHTHS[part as usize - 1], full, None),
             };
-            let place = (left + x as u16, area.y + y);
-            if let Some(cell) = into.cell_mut(place) {
-                cell.set_symbol(symbol).set_style(style);
-            }
+            grid.set(left + x as u16, area.y + y, symbol, Style { foreground, background, ..Style::PLAIN });
         }
     }
 }

@@ -1,55 +1,70 @@
 //! A table: as many columns as fit, the rows around the chosen one, and what of that has no room.
 
 use super::super::boards::{Board, Column};
+use super::super::grid::{Area, Grid, Style, columns, graphemes};
 use super::super::seen::Seen;
 use super::super::view::{Listed, View};
-use super::{Palette, columns, take, text};
-use ratatui_core::buffer::Buffer;
-use ratatui_core::layout::Rect;
+use super::Palette;
 
 /// Between two columns.
-const GAP: usize = 2;
+const GAP: &str = "  ";
 /// What a sentence needs at the least.
 const LEAST_WIDE: usize = 16;
 /// Lines of what has no room at the most.
 const DETAIL: u16 = 4;
 
 /// Draws the chosen board; `note` is room beside the names of the boards.
-pub fn draw(
-    into: &mut Buffer,
-    (note, mut area): (Rect, Rect),
-    seen: &Seen,
-    view: &mut View,
-    palette: Palette,
-) {
+pub fn draw(grid: &mut Grid, (note, mut area): (Area, Area), seen: &Seen, view: &mut View, palette: Palette) {
     let board = view.board();
     let (lines, all) = view.lines(seen);
     if area.height == 0 || area.width == 0 {
         return;
     }
-    let widths = widths(board, &lines, usize::from(area.width));
+    let width = usize::from(area.width);
+    let widths = widths(board, &lines, width);
     let detail = lines.get(view.row()).map_or_else(String::new, |line| detail(board, line, &widths));
-    let wanted = wrapped(&detail, usize::from(area.width)).len() as u16;
-    let room = if area.height >= 6 { (area.height / 3).min(DETAIL).min(wanted) } else { 0 };
-    let below = Rect { y: area.bottom() - room, height: room, ..area };
-    area.height -= room;
-    heads(into, take(&mut area, 1), view, &widths, palette);
-    text(into, note, &unseen(view, &widths), palette.strong());
+    let detail = wrapped(&detail, width);
+    let room = if area.height >= 6 { (area.height / 3).min(DETAIL).min(detail.len() as u16) } else { 0 };
+    let mut below = area.take_bottom(room);
+    heads(grid, area.take_top(1), view, &widths, palette);
+    grid.text(note, &unseen(view, &widths), Style::BOLD);
     if lines.is_empty() {
         let told = if all > 0 { "nothing fits the filter" } else { board.nothing };
-        text(into, take(&mut area, 1), told, palette.faint());
+        grid.text(area.take_top(1), told, palette.faint());
     }
     let first = first_row(view.row(), usize::from(area.height));
     for (index, line) in lines.iter().enumerate().skip(first).take(usize::from(area.height)) {
-        let place = take(&mut area, 1);
-        draw_row(into, place, (board, line), &widths, palette);
+        let place = area.take_top(1);
+        let shown = board.columns.iter().zip(&line.cells);
+        row(
+            grid,
+            place,
+            shown.map(|(column, cell)| (column, &*cell.text, palette.marked(cell.mark))),
+            &widths,
+        );
         if index == view.row() {
-            into.set_style(place, palette.chosen());
+            grid.reverse(place);
         }
     }
-    let mut rest = below;
-    for line in wrapped(&detail, usize::from(below.width)).iter().take(usize::from(room)) {
-        text(into, take(&mut rest, 1), line, palette.plain());
+    for line in detail.iter().take(usize::from(room)) {
+        grid.text(below.take_top(1), line, Style::PLAIN);
+    }
+}
+
+/// Draws texts in their columns, those that have room.
+fn row<'a>(
+    grid: &mut Grid,
+    place: Area,
+    texts: impl Iterator<Item = (&'a Column, &'a str, Style)>,
+    widths: &[usize],
+) {
+    let mut rest = place;
+    for (index, ((column, text, style), &width)) in texts.zip(widths).enumerate() {
+        if width > 0 {
+            let gap = if index > 0 { GAP } else { "" };
+            rest = grid.text(rest, gap, Style::PLAIN);
+            rest = grid.text(rest, &aligned(text, column, width), style);
+        }
     }
 }
 
@@ -74,7 +89,7 @@ fn widths(board: &Board, lines: &[Listed], room: usize) -> Vec<usize> {
     let mut widths = vec![0; natural.len()];
     let mut used = 0;
     for index in 0..natural.len() {
-        let gap = if index > 0 { GAP } else { 0 };
+        let gap = if index > 0 { GAP.len() } else { 0 };
         if used + gap + least(index) > room {
             break;
         }
@@ -90,23 +105,17 @@ fn widths(board: &Board, lines: &[Listed], room: usize) -> Vec<usize> {
     widths
 }
 
-fn heads(into: &mut Buffer, place: Rect, view: &View, widths: &[usize], palette: Palette) {
+fn heads(grid: &mut Grid, place: Area, view: &View, widths: &[usize], palette: Palette) {
     let (sorted, down) = view.sorted();
-    let mut rest = place;
-    for (index, (column, &width)) in view.board().columns.iter().zip(widths).enumerate() {
-        if width == 0 {
-            continue;
-        }
-        let mark = match (index == sorted, down) {
-            (false, _) => "",
-            (true, true) => "▼",
-            (true, false) => "▲",
-        };
-        let name = aligned(&format!("{}{mark}", column.name), column, width);
-        let style = if index == sorted { palette.strong() } else { palette.faint() };
-        rest = gap(into, rest, index);
-        rest = text(into, rest, &name, style);
-    }
+    let columns = view.board().columns;
+    let head = |(index, column): (usize, &Column)| match (index == sorted, down) {
+        (false, _) => (column.name.to_owned(), palette.faint()),
+        (true, true) => (format!("{}▼", column.name), Style::BOLD),
+        (true, false) => (format!("{}▲", column.name), Style::BOLD),
+    };
+    let heads: Vec<(String, Style)> = columns.iter().enumerate().map(head).collect();
+    let texts = columns.iter().zip(&heads).map(|(column, (text, style))| (column, &**text, *style));
+    row(grid, place, texts, widths);
 }
 
 /// What the heads do not say: the order by a column out of sight, and the filter.
@@ -122,38 +131,16 @@ fn unseen(view: &View, widths: &[usize]) -> String {
     told
 }
 
-fn draw_row(
-    into: &mut Buffer,
-    place: Rect,
-    (board, line): (&Board, &Listed),
-    widths: &[usize],
-    palette: Palette,
-) {
-    let mut rest = place;
-    for (index, (column, &width)) in board.columns.iter().zip(widths).enumerate() {
-        if width == 0 {
-            continue;
-        }
-        let cell = &line.cells[index];
-        rest = gap(into, rest, index);
-        rest = text(into, rest, &aligned(&cell.text, column, width), palette.marked(cell.mark));
-    }
-}
-
-fn gap(into: &mut Buffer, rest: Rect, index: usize) -> Rect {
-    if index == 0 { rest } else { text(into, rest, "  ", ratatui_core::style::Style::new()) }
-}
-
 /// A text in its column: cut, or filled up on the side where the column's texts do not begin.
 fn aligned(text: &str, column: &Column, width: usize) -> String {
     let length = columns(text);
     if length > width {
         let mut used = 0;
-        let kept = text.chars().take_while(|letter| {
-            used += columns(letter.encode_utf8(&mut [0; 4]));
+        let kept = graphemes(text).take_while(|(_, columns)| {
+            used += columns;
             used < width
         });
-        return kept.chain(['…']).collect();
+        return kept.map(|(symbol, _)| symbol).chain(["…"]).collect();
     }
     let blanks = " ".repeat(width - length);
     if column.is_text { format!("{text}{blanks}") } else { format!("{blanks}{text}") }
