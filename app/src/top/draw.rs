@@ -1,56 +1,56 @@
-//! The screen: what was seen and what is chosen, as cells. The same for the same, whoever shows it.
+//! The screen: the state and what the user has chosen, drawn on a grid. Pure.
 //!
 //! ```text
-//! who is looked at, and whether figures come
-//! four pictures, two or four in a row; their words alone where it is low
-//! what the cache is worth
+//! the server, and whether figures come
+//! four charts, two or four in a row; without their bars if there are few lines
+//! what the cache saves
 //! names of the tables
 //! the table
-//! what of the chosen row has no room in it
+//! what has no room in the chosen row
 //! keys
 //! ```
-//! Next: `draw/picture`, `draw/table`; `canvas`, which turns cells into bytes.
+//! Next: `draw/chart`, `draw/table`; `canvas`, which writes the grid.
 
 mod palette;
-mod picture;
+mod chart;
 mod table;
 #[cfg(test)]
 mod tests;
 
 pub use palette::Palette;
 
-use super::boards::{BOARDS, Mark};
-use super::charts::{CHARTS, Story, story};
+use super::charts::{CHARTS, Savings, savings};
 use super::grid::{Area, Grid, Style, columns};
 use super::keys;
-use super::seen::{Link, Seen};
+use super::state::{Link, State};
+use super::tables::{Mark, TABLES};
 use super::view::View;
 
-/// From this width on four pictures stand in a row.
+/// From this width on four charts stand in a row.
 const WIDE: u16 = 150;
-/// Lines that a table gets before pictures get any.
+/// Lines that a table gets before charts get any.
 const LEAST_TABLE: u16 = 6;
 
 /// Draws all of it.
-pub fn screen(grid: &mut Grid, seen: &Seen, view: &mut View, place: &str, palette: Palette) {
+pub fn screen(grid: &mut Grid, state: &State, view: &mut View, place: &str, palette: Palette) {
     let mut rest = grid.area();
     if rest.width == 0 || rest.height == 0 {
         return;
     }
-    header(grid, rest.take_top(1), seen, place, palette);
+    header(grid, rest.take_top(1), state, place, palette);
     let keys = rest.take_bottom(1);
     let per_row = if rest.width >= WIDE { 4 } else { 2 };
     let rows = CHARTS.len().div_ceil(per_row) as u16;
-    // What is above the table and is no picture: the words of pictures, the story, the names of tables.
+    // What is above the table and is not a bar: the words of charts, the savings, the names of tables.
     let words = rows + 2;
     if rest.height >= words + 2 {
         let spare = rest.height.saturating_sub(words + LEAST_TABLE);
         let bars = (spare / 2 / rows).min(8);
-        pictures(grid, rest.take_top(rows * (1 + bars)), seen, (view, per_row), palette);
-        tell(grid, rest.take_top(1), &story(seen, view.span()));
+        charts(grid, rest.take_top(rows * (1 + bars)), state, (view, per_row), palette);
+        saved(grid, rest.take_top(1), &savings(state, view.span()));
     }
     let names = if rest.height > 2 { names(grid, rest.take_top(1), view) } else { Area::default() };
-    table::draw(grid, (names, rest), seen, view, palette);
+    table::draw(grid, (names, rest), state, view, palette);
     bottom(grid, keys, view, palette);
 }
 
@@ -58,54 +58,54 @@ fn fits(text: &str, width: u16) -> bool {
     columns(text) <= usize::from(width)
 }
 
-fn header(grid: &mut Grid, area: Area, seen: &Seen, source: &str, palette: Palette) {
+fn header(grid: &mut Grid, area: Area, state: &State, source: &str, palette: Palette) {
     let rest = grid.text(area, "Millstream ", Style::BOLD);
-    match &seen.link {
+    match &state.link {
         Link::Live => {
             let rest = grid.text(rest, "● live", palette.marked(Mark::Good));
             let rest = grid.text(rest, &format!("  {source}"), Style::PLAIN);
-            if !seen.process.is_empty() {
-                grid.text(rest, &format!("  {}", seen.process), palette.faint());
+            if !state.process.is_empty() {
+                grid.text(rest, &format!("  {}", state.process), palette.faint());
             }
         }
         Link::Away(why) => _ = grid.text(rest, why, palette.marked(Mark::Bad)),
     }
 }
 
-fn pictures(grid: &mut Grid, area: Area, seen: &Seen, (view, per_row): (&View, usize), palette: Palette) {
+fn charts(grid: &mut Grid, area: Area, state: &State, (view, per_row): (&View, usize), palette: Palette) {
     let rows = CHARTS.len().div_ceil(per_row) as u16;
     let (width, height) = (area.width / per_row as u16, area.height / rows);
     for (index, chart) in CHARTS.iter().enumerate() {
         let (column, line) = ((index % per_row) as u16, (index / per_row) as u16);
-        // A column stays free between two.
+        // One column stays free between two charts.
         let place = Area {
             x: area.x + column * width,
             y: area.y + line * height,
             width: width.saturating_sub(1),
             height,
         };
-        picture::draw(grid, place, chart, (seen, view.span().0), palette);
+        chart::draw(grid, place, chart, (state, view.span().0), palette);
     }
 }
 
-/// Says what the cache is worth, in as many words as there is room for.
-fn tell(grid: &mut Grid, area: Area, story: &Story) {
-    let now = if fits(&story.now, area.width) { &story.now } else { &story.short };
+/// What the cache saves, in as many words as there is room for.
+fn saved(grid: &mut Grid, area: Area, savings: &Savings) {
+    let now = if fits(&savings.now, area.width) { &savings.now } else { &savings.short };
     let rest = grid.text(area, now, Style::PLAIN);
-    if fits(&story.longer, rest.width.saturating_sub(1)) {
-        grid.text(rest, &format!(" {}", story.longer), Style::PLAIN);
+    if fits(&savings.longer, rest.width.saturating_sub(1)) {
+        grid.text(rest, &format!(" {}", savings.longer), Style::PLAIN);
     }
 }
 
 /// The names of the tables; returns what is left of their line.
 fn names(grid: &mut Grid, area: Area, view: &View) -> Area {
-    let shortest: usize = BOARDS.iter().map(|board| board.name.len() + 3).sum();
+    let shortest: usize = TABLES.iter().map(|table| table.name.len() + 3).sum();
     let is_narrow = shortest > usize::from(area.width);
-    BOARDS.iter().enumerate().fold(area, |rest, (index, board)| {
-        let is_chosen = index == view.board;
+    TABLES.iter().enumerate().fold(area, |rest, (index, table)| {
+        let is_chosen = index == view.table;
         let style = if is_chosen { Style::REVERSED } else { Style::PLAIN };
-        // Where they have no room the chosen one keeps its name.
-        let name = if is_narrow && !is_chosen { String::new() } else { format!(" {}", board.name) };
+        // Without room for all names, the chosen one keeps its own.
+        let name = if is_narrow && !is_chosen { String::new() } else { format!(" {}", table.name) };
         let rest = grid.text(rest, &format!("{}{name}", index + 1), style);
         grid.text(rest, " ", Style::PLAIN)
     })
@@ -117,7 +117,7 @@ fn bottom(grid: &mut Grid, area: Area, view: &View, palette: Palette) {
         rest = grid.text(rest, &format!("Filter: {}▏ ", view.filter()), Style::BOLD);
     }
     for (label, effect) in keys::shown(view.is_typing, view.span().1) {
-        // A key that is cut says nothing.
+        // A key that is cut off would not help.
         if !fits(&format!("{label} {effect}"), rest.width) {
             break;
         }

@@ -1,17 +1,17 @@
 //! What keys do: one table, which the line at the bottom of the screen is made of too. Before: `keyboard`; next: `view`, which acts.
 
-use super::boards::BOARDS;
 use super::keyboard::Key;
+use super::tables::TABLES;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     Quit,
     /// To leave the terminal to the shell for a while.
     Suspend,
-    /// The board with this number, from 0.
-    Board(usize),
-    NextBoard,
-    PreviousBoard,
+    /// The table with this number, from 0.
+    Table(usize),
+    NextTable,
+    PreviousTable,
     Up,
     Down,
     PageUp,
@@ -47,64 +47,31 @@ struct Binding {
 /// Stands for the time that charts go back.
 const SPAN: &str = "time";
 
+const fn binding(label: &'static str, effect: &'static str, keys: &'static [(Key, Action)]) -> Binding {
+    Binding { label, effect, keys }
+}
+
 /// All but the digits, in the order of their use.
 const BINDINGS: &[Binding] = &[
-    Binding { label: "q", effect: "quit", keys: &[(Key::Char('q'), Action::Quit)] },
-    Binding {
-        label: "Tab 1-7",
-        effect: "table",
-        keys: &[(Key::Tab, Action::NextBoard), (Key::BackTab, Action::PreviousBoard)],
-    },
-    Binding {
-        label: "↑↓",
-        effect: "row",
-        keys: &[
-            (Key::Up, Action::Up),
-            (Key::Down, Action::Down),
-            (Key::Char('k'), Action::Up),
-            (Key::Char('j'), Action::Down),
-        ],
-    },
-    Binding {
-        label: "←→",
-        effect: "sort",
-        keys: &[
-            (Key::Left, Action::PreviousColumn),
-            (Key::Right, Action::NextColumn),
-            (Key::Char('s'), Action::NextColumn),
-            (Key::Char('S'), Action::PreviousColumn),
-        ],
-    },
-    Binding { label: "r", effect: "reverse", keys: &[(Key::Char('r'), Action::Reverse)] },
-    Binding { label: "/", effect: "filter", keys: &[(Key::Char('/'), Action::Filter)] },
-    Binding { label: "t", effect: SPAN, keys: &[(Key::Char('t'), Action::Span)] },
-    Binding {
-        label: "",
-        effect: "",
-        keys: &[
-            (Key::PageUp, Action::PageUp),
-            (Key::PageDown, Action::PageDown),
-            (Key::Home, Action::First),
-            (Key::End, Action::Last),
-            (Key::Escape, Action::Clear),
-        ],
-    },
+    binding("q", "quit", &[(Key::Char('q'), Action::Quit)]),
+    binding("Tab 1-7", "table", &[(Key::Tab, Action::NextTable), (Key::BackTab, Action::PreviousTable)]),
+    binding("↑↓", "row", &[(Key::Up, Action::Up), (Key::Down, Action::Down)]),
+    binding("", "", &[(Key::Char('k'), Action::Up), (Key::Char('j'), Action::Down)]),
+    binding("←→", "sort", &[(Key::Left, Action::PreviousColumn), (Key::Right, Action::NextColumn)]),
+    binding("", "", &[(Key::Char('S'), Action::PreviousColumn), (Key::Char('s'), Action::NextColumn)]),
+    binding("r", "reverse", &[(Key::Char('r'), Action::Reverse)]),
+    binding("/", "filter", &[(Key::Char('/'), Action::Filter)]),
+    binding("t", SPAN, &[(Key::Char('t'), Action::Span)]),
+    binding("", "", &[(Key::PageUp, Action::PageUp), (Key::PageDown, Action::PageDown)]),
+    binding("", "", &[(Key::Home, Action::First), (Key::End, Action::Last), (Key::Escape, Action::Clear)]),
 ];
 
 /// The keys while a filter is typed, where letters are letters.
 const TYPING: &[Binding] = &[
-    Binding { label: "Enter", effect: "keep", keys: &[(Key::Enter, Action::Done)] },
-    Binding { label: "Esc", effect: "clear", keys: &[(Key::Escape, Action::Clear)] },
-    Binding {
-        label: "",
-        effect: "",
-        keys: &[
-            (Key::Backspace, Action::Erase),
-            (Key::Up, Action::Up),
-            (Key::Down, Action::Down),
-            (Key::Tab, Action::NextBoard),
-        ],
-    },
+    binding("Enter", "keep", &[(Key::Enter, Action::Done)]),
+    binding("Esc", "clear", &[(Key::Escape, Action::Clear)]),
+    binding("", "", &[(Key::Up, Action::Up), (Key::Down, Action::Down)]),
+    binding("", "", &[(Key::Tab, Action::NextTable), (Key::Backspace, Action::Erase)]),
 ];
 
 fn bindings(is_typing: bool) -> &'static [Binding] {
@@ -120,7 +87,7 @@ pub fn action(key: Key, is_typing: bool) -> Option<Action> {
         Key::Char(letter) if is_typing => (!letter.is_control()).then_some(Action::Type(letter)),
         Key::Char(digit @ '1'..='9') => {
             let number = digit as usize - '1' as usize;
-            (number < BOARDS.len()).then_some(Action::Board(number))
+            (number < TABLES.len()).then_some(Action::Table(number))
         }
         _ => {
             let mut keys = bindings(is_typing).iter().flat_map(|binding| binding.keys);
@@ -156,7 +123,7 @@ mod tests {
         for (key, is_typing, expected) in [
             (Key::Char('q'), false, Some(Action::Quit)),
             (Key::Char('q'), true, Some(Action::Type('q'))),
-            (Key::Char('2'), false, Some(Action::Board(1))),
+            (Key::Char('2'), false, Some(Action::Table(1))),
             (Key::Char('2'), true, Some(Action::Type('2'))),
             // There is no such board.
             (Key::Char('9'), false, None),

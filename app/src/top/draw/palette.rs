@@ -1,7 +1,7 @@
 //! How things are shown: in sixteen colors, or without any, where weight and letters show the same.
 
-use super::super::boards::Mark;
 use super::super::grid::{Color, Style};
+use super::super::tables::Mark;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Palette {

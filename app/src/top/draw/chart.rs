@@ -1,31 +1,37 @@
 //! A chart as bars: a line of words, and below it a column for each step.
 //!
-//! What is behind is drawn in shades, what is in front in full, so that both are told apart without colours.
+//! What is behind is drawn in shades, what is in front in full, so that they differ without colors too.
 
 use super::super::charts::{Chart, Steps};
 use super::super::grid::{Area, Grid, Style, columns};
-use super::super::seen::Seen;
+use super::super::state::State;
 use super::Palette;
 
-/// The parts of a place that a bar fills, from the least: eighths.
+/// Eighths of a place that a bar fills, from one on.
 const EIGHTHS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 const SHADE: &str = "░";
 
 /// Draws a chart of the last seconds.
-pub fn draw(grid: &mut Grid, mut area: Area, chart: &Chart, (seen, seconds): (&Seen, u64), palette: Palette) {
-    let (own, other) = chart.told(seen);
+pub fn draw(
+    grid: &mut Grid,
+    mut area: Area,
+    chart: &Chart,
+    (state, seconds): (&State, u64),
+    palette: Palette,
+) {
+    let (own, other) = chart.latest(state);
     let line = area.take_top(1);
     let rest = grid.text(line, chart.name, Style::PLAIN);
     let rest = grid.text(rest, &format!(" {own}"), Style::BOLD);
     if let Some((name, value)) = other {
         // A figure that is cut would be another one.
-        let told = [format!("  {name} {value}"), format!(" / {value}")];
-        if let Some(fitting) = told.iter().find(|told| columns(told) <= usize::from(rest.width)) {
+        let texts = [format!("  {name} {value}"), format!(" / {value}")];
+        if let Some(fitting) = texts.iter().find(|text| columns(text) <= usize::from(rest.width)) {
             grid.text(rest, fitting, palette.faint());
         }
     }
     if area.height > 0 && area.width > 0 {
-        let steps = chart.steps(seen, seconds, usize::from(area.width));
+        let steps = chart.steps(state, seconds, usize::from(area.width));
         bars(grid, area, &steps, chart.is_failure, palette);
     }
 }
@@ -57,7 +63,7 @@ fn bars(grid: &mut Grid, area: Area, steps: &Steps, is_failure: bool, palette: P
     }
 }
 
-/// How high a bar is, in eighths of a line. What is more than nothing is seen.
+/// The height of a bar in eighths of a line; any value above 0 is visible.
 fn eighths(value: Option<f64>, top: f64, lines: u16) -> u32 {
     let Some(value) = value.filter(|&value| value > 0.0) else { return 0 };
     let most = u32::from(lines) * 8;
