@@ -34,38 +34,32 @@ const fn series(name: &'static str, shows: Shows) -> Series {
     Series { name, shows }
 }
 
+const fn chart(name: &'static str, front: Series, back: Option<Series>, format: fn(f64) -> String) -> Chart {
+    Chart { name, front, back, top: None, is_failure: false, format }
+}
+
 pub const CHARTS: &[Chart] = &[
     Chart {
-        name: "Requests/s",
-        front: series("failed", |of| per_second(of, |second| second.errors)),
-        back: Some(series("", |of| per_second(of, |second| second.requests))),
-        top: None,
         is_failure: true,
-        format: short,
+        ..chart(
+            "Requests/s",
+            series("failed", |of| per_second(of, |second| second.errors)),
+            Some(series("", |of| per_second(of, |second| second.requests))),
+            short,
+        )
     },
+    chart(
+        "To the API/s",
+        series("", |of| per_second(of, |second| second.reached)),
+        Some(series("without the cache", |of| per_second(of, |second| second.without))),
+        short,
+    ),
+    chart("Median", series("", median), Some(series("99 %", slowest)), |microseconds| {
+        milliseconds(microseconds / 1000.0)
+    }),
     Chart {
-        name: "To the API/s",
-        front: series("", |of| per_second(of, |second| second.reached)),
-        back: Some(series("without the cache", |of| per_second(of, |second| second.without))),
-        top: None,
-        is_failure: false,
-        format: short,
-    },
-    Chart {
-        name: "Median",
-        front: series("", median),
-        back: Some(series("99 %", slowest)),
-        top: None,
-        is_failure: false,
-        format: |microseconds| milliseconds(microseconds / 1000.0),
-    },
-    Chart {
-        name: "From the cache",
-        front: series("", hit_percent),
-        back: None,
         top: Some(100.0),
-        is_failure: false,
-        format: |percent| format!("{percent:.0} %"),
+        ..chart("From the cache", series("", hit_percent), None, |percent| format!("{percent:.0} %"))
     },
 ];
 

@@ -51,7 +51,7 @@ pub enum Link {
     Away(String),
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct State {
     /// Each later than the one before.
     pub seconds: Vec<Second>,
@@ -59,7 +59,7 @@ pub struct State {
     pub tables: Value,
     /// The tables of the frame before, since the last history: what counts have grown from.
     pub before: Option<Value>,
-    /// The seconds between the two.
+    /// The seconds between the two, once there are two.
     pub elapsed: f64,
     /// What happened, the latest first: objects with `at` (milliseconds since 1970), `well` and `text`.
     pub notes: Vec<Value>,
@@ -69,22 +69,6 @@ pub struct State {
     names: Vec<String>,
     /// Whether the tables are those of a frame: frames are a second apart.
     has_frame: bool,
-}
-
-impl Default for State {
-    fn default() -> Self {
-        State {
-            seconds: Vec::new(),
-            tables: Value::Null,
-            before: None,
-            elapsed: 1.0,
-            notes: Vec::new(),
-            process: String::new(),
-            link: Link::Live,
-            names: Vec::new(),
-            has_frame: false,
-        }
-    }
 }
 
 impl State {
