@@ -1,18 +1,20 @@
-//! `millstream top`: the dashboard in a terminal, or one snapshot of it where there is none.
+//! `millstream top`: the dashboard in a terminal, or a snapshot of it as text without one.
 //!
-//! Three threads wait and tell: for keys, for figures, for signals. This one takes what they tell, and draws when something has
-//! changed; it asks nobody. What it shows is what the dashboard's page shows, out of the same stream. Modules stand lowest floor
-//! first: `events` and `seen` are what came, `view` is what is chosen, `draw` makes cells of both.
+//! Three threads wait: for keys, for figures, for signals. They send what they receive to this one, which draws whenever something has
+//! changed, and polls nothing. It shows what the dashboard's page shows, out of the same stream. Modules are in the order of their
+//! floors: `events` and `state` are what came, `view` is what is chosen, `draw` makes a grid of both.
 
 mod figures;
 mod events;
-mod seen;
-mod boards;
+mod state;
+mod grid;
+mod tables;
 mod charts;
+mod keyboard;
 mod keys;
 mod view;
 mod draw;
-mod plain;
+mod snapshot;
 mod canvas;
 mod screen;
 mod source;
@@ -21,36 +23,38 @@ mod sample;
 
 use crate::cli::Top;
 use crate::control;
-use crossterm::event::{self, Event as Input};
 use draw::Palette;
+use keyboard::Key;
 use keys::Action;
 use millstream_conf::load::Options;
 use screen::Screen;
-use seen::{Link, Seen};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level;
-use source::{Source, Stream, Told};
+use source::{Source, Stream, Update};
+use state::{Link, State};
 use std::io;
+use std::iter;
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use view::View;
 
-/// What waits to be taken at the most; who has more to tell waits.
+/// Inputs that wait at the most; a thread that has more waits too.
 const WAITING: usize = 64;
-/// A shell's word for a program that a signal ended: this and the signal's number.
+/// The exit status of a process that a signal ended, as shells have it: this and the signal's number.
 const SIGNALLED: i32 = 128;
-/// Frames that make a snapshot: how fast counts grow is known with the second.
+/// Frames that a snapshot needs: the second one shows how fast counts grow.
 const FRAMES: usize = 2;
 
-/// What happened.
-enum Happened {
-    Input(Input),
-    Told(Told),
+enum Input {
+    Key(Key),
+    Update(Update),
+    /// The terminal has another size.
+    Resized,
     Signal(i32),
-    /// The terminal can be read no more.
-    Deaf(io::Error),
+    /// The terminal cannot be read any more.
+    Unreadable(io::Error),
 }
 
 /// Shows what the running Millstream does.
@@ -70,48 +74,42 @@ pub fn run(options: &Options, top: &Top) -> ExitCode {
 
 /// A snapshot as text.
 fn once(source: &Source, mut stream: Stream) -> Result<String, String> {
-    let mut seen = Seen::default();
+    let mut state = State::default();
     // The history is first.
     for _ in 0..=FRAMES {
         match stream.next()? {
-            Some(event) => seen.take(event),
+            Some(event) => state.take(event),
             None => return Err(format!("{} ended the stream of figures: try again", source.place())),
         }
     }
-    Ok(plain::snapshot(&seen, &events::plain(&source.place())))
+    Ok(snapshot::snapshot(&state, &events::plain(&source.place())))
 }
 
-/// Draws until a key or a signal ends it, and gives the signal's number.
+/// Draws until a key or a signal ends it, and returns the signal's number.
 fn watch(source: Source, stream: Stream) -> io::Result<i32> {
     let place = events::plain(&source.place());
-    let (tell, happened) = sync_channel(WAITING);
-    hear_signals(tell.clone())?;
+    let (sender, inputs) = sync_channel(WAITING);
+    send_signals(sender.clone())?;
     let mut screen = Screen::take_over()?;
-    spawn("keys", tell.clone(), |tell| {
-        loop {
-            match event::read() {
-                Ok(input) if tell.send(Happened::Input(input)).is_ok() => {}
-                Ok(_) => return,
-                Err(error) => {
-                    _ = tell.send(Happened::Deaf(error));
-                    return;
-                }
-            }
+    let terminal = screen::terminal()?;
+    spawn("keys", sender.clone(), move |sender| {
+        if let Err(error) = keyboard::read(&terminal, |key| sender.send(Input::Key(key)).is_ok()) {
+            _ = sender.send(Input::Unreadable(error));
         }
     })?;
-    spawn("figures", tell, move |tell| {
-        source.follow(stream, |told| tell.send(Happened::Told(told)).is_ok());
+    spawn("figures", sender, move |sender| {
+        source.follow(stream, |update| sender.send(Input::Update(update)).is_ok());
     })?;
     let palette = Palette::of_environment();
-    let (mut seen, mut view) = (Seen::default(), View::default());
+    let (mut state, mut view) = (State::default(), View::default());
     loop {
-        screen.terminal.draw(|frame| draw::screen(frame.buffer_mut(), &seen, &mut view, &place, palette))?;
-        match take(&happened, &mut seen, &mut view)? {
+        screen.show(|grid| draw::screen(grid, &state, &mut view, &place, palette))?;
+        match take(&inputs, &mut state, &mut view)? {
             Next::Draw => {}
             Next::End(signal) => return Ok(signal),
             Next::Suspend => {
                 drop(screen);
-                // The shell goes on, and so does this when it is told to.
+                // The shell goes on, and so does this process once it is continued.
                 rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP)?;
                 screen = Screen::take_over()?;
             }
@@ -119,45 +117,50 @@ fn watch(source: Source, stream: Stream) -> io::Result<i32> {
     }
 }
 
-/// What is to be done after what happened.
+/// What to do after some inputs.
 enum Next {
     Draw,
-    /// To end: a signal's number, or 0 for a key.
+    /// A signal's number, or 0 for a key.
     End(i32),
     Suspend,
 }
 
-/// Waits until something happens, and takes all that has.
-fn take(happened: &Receiver<Happened>, seen: &mut Seen, view: &mut View) -> io::Result<Next> {
-    // The thread that reads keys is there as long as this one is.
-    let first = happened.recv().map_err(io::Error::other)?;
-    for what in std::iter::once(first).chain(happened.try_iter().take(WAITING)) {
-        match what {
-            Happened::Input(Input::Key(key)) => match keys::action(&key, view.is_typing) {
+/// Waits for an input, and takes all that are there.
+fn take(inputs: &Receiver<Input>, state: &mut State, view: &mut View) -> io::Result<Next> {
+    // The thread that reads keys lives as long as this one.
+    let first = inputs.recv().map_err(io::Error::other)?;
+    for input in iter::once(first).chain(inputs.try_iter().take(WAITING)) {
+        match input {
+            Input::Key(key) => match keys::action(key, view.is_typing) {
                 Some(Action::Quit) => return Ok(Next::End(0)),
                 Some(Action::Suspend) => return Ok(Next::Suspend),
                 Some(action) => view.act(action),
                 None => {}
             },
-            // Whatever else comes is drawn for: a new size, above all.
-            Happened::Input(_) => {}
-            Happened::Told(Told::Event(event)) => seen.take(event),
-            Happened::Told(Told::Away(why)) => seen.link = Link::Away(events::plain(&why)),
-            Happened::Signal(signal) => return Ok(Next::End(signal)),
-            Happened::Deaf(error) => return Err(error),
+            Input::Update(Update::Event(event)) => state.take(event),
+            Input::Update(Update::Away(why)) => state.link = Link::Away(events::plain(&why)),
+            Input::Resized => {}
+            Input::Signal(signal) => return Ok(Next::End(signal)),
+            Input::Unreadable(error) => return Err(error),
         }
     }
     Ok(Next::Draw)
 }
 
-/// The first signal asks for an end; a further one ends the process where it stands, with the terminal as it was.
-fn hear_signals(tell: SyncSender<Happened>) -> io::Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
-    spawn("signals", tell, move |tell| {
-        for (count, signal) in signals.forever().enumerate() {
-            if count > 0 || tell.try_send(Happened::Signal(signal)).is_err() {
+/// The first signal to end asks for it; a further one ends the process on the spot, with the terminal as it was.
+fn send_signals(sender: SyncSender<Input>) -> io::Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGWINCH])?;
+    spawn("signals", sender, move |sender| {
+        let mut is_ending = false;
+        for signal in signals.forever() {
+            if signal == SIGWINCH {
+                // Without room, the inputs that wait are drawn in the new size.
+                _ = sender.try_send(Input::Resized);
+            } else if is_ending || sender.try_send(Input::Signal(signal)).is_err() {
                 screen::give_back();
                 low_level::exit(SIGNALLED + signal);
+            } else {
+                is_ending = true;
             }
         }
     })
@@ -165,9 +168,9 @@ fn hear_signals(tell: SyncSender<Happened>) -> io::Result<()> {
 
 fn spawn(
     name: &str,
-    tell: SyncSender<Happened>,
-    work: impl FnOnce(SyncSender<Happened>) + Send + 'static,
+    sender: SyncSender<Input>,
+    work: impl FnOnce(SyncSender<Input>) + Send + 'static,
 ) -> io::Result<()> {
-    thread::Builder::new().name(name.to_owned()).spawn(move || work(tell))?;
+    thread::Builder::new().name(name.to_owned()).spawn(move || work(sender))?;
     Ok(())
 }

@@ -1,113 +1,106 @@
-//! The four pictures at the top: what each shows, and the last seconds cut into as many steps as there is room for.
+//! The four charts at the top: what each shows, and the last seconds cut into as many steps as there is room for.
 //!
-//! Pure. Next: `draw/picture`, which makes bars of the steps.
+//! Pure. Next: `draw/chart`, which makes bars of the steps.
 
 use super::figures::{milliseconds, short, whole};
-use super::seen::{Figures, Seen};
+use super::state::{Second, State};
 
-/// What a line of a chart shows of some seconds; `None` where it cannot be told.
-type Shows = fn(&[Figures]) -> Option<f64>;
+/// What a line of a chart shows of some seconds; `None` if they have no such figure.
+type Shows = fn(&[Second]) -> Option<f64>;
 
-/// A chart.
 #[derive(Debug)]
 pub struct Chart {
-    /// Its name.
     pub name: &'static str,
-    /// What is drawn in front: the part that matters, or what is the least of the two.
+    /// What is drawn in front: the part that matters, or the smaller of the two.
     pub front: Series,
     /// What is drawn behind.
     pub back: Option<Series>,
-    /// The top, where it is always the same.
+    /// The top, if it is always the same.
     pub top: Option<f64>,
-    /// Whether what stands in front is a failure.
+    /// Whether what is in front is a failure.
     pub is_failure: bool,
-    /// How a value is told.
-    pub unit: fn(f64) -> String,
+    pub format: fn(f64) -> String,
 }
 
 /// A line of a chart.
 #[derive(Debug)]
 pub struct Series {
-    /// What it is; empty where the chart's name says so.
+    /// Empty if the chart's name says it.
     pub name: &'static str,
     shows: Shows,
 }
 
-/// All of them.
+const fn series(name: &'static str, shows: Shows) -> Series {
+    Series { name, shows }
+}
+
+const fn chart(name: &'static str, front: Series, back: Option<Series>, format: fn(f64) -> String) -> Chart {
+    Chart { name, front, back, top: None, is_failure: false, format }
+}
+
 pub const CHARTS: &[Chart] = &[
     Chart {
-        name: "Requests/s",
-        front: Series { name: "failed", shows: |of| per_second(of, |second| second.errors) },
-        back: Some(Series { name: "", shows: |of| per_second(of, |second| second.requests) }),
-        top: None,
         is_failure: true,
-        unit: short,
+        ..chart(
+            "Requests/s",
+            series("failed", |of| per_second(of, |second| second.errors)),
+            Some(series("", |of| per_second(of, |second| second.requests))),
+            short,
+        )
     },
+    chart(
+        "To the API/s",
+        series("", |of| per_second(of, |second| second.reached)),
+        Some(series("without the cache", |of| per_second(of, |second| second.without))),
+        short,
+    ),
+    chart("Median", series("", median), Some(series("99 %", slowest)), |microseconds| {
+        milliseconds(microseconds / 1000.0)
+    }),
     Chart {
-        name: "To the API/s",
-        front: Series { name: "", shows: |of| per_second(of, |second| second.reached) },
-        back: Some(Series { name: "without the cache", shows: |of| per_second(of, |second| second.without) }),
-        top: None,
-        is_failure: false,
-        unit: short,
-    },
-    Chart {
-        name: "Median",
-        front: Series { name: "", shows: median },
-        back: Some(Series { name: "99 %", shows: slowest }),
-        top: None,
-        is_failure: false,
-        unit: |microseconds| milliseconds(microseconds / 1000.0),
-    },
-    Chart {
-        name: "From the cache",
-        front: Series { name: "", shows: ratio },
-        back: None,
         top: Some(100.0),
-        is_failure: false,
-        unit: |percent| format!("{percent:.0} %"),
+        ..chart("From the cache", series("", hit_percent), None, |percent| format!("{percent:.0} %"))
     },
 ];
 
-/// The values of a chart's lines, a step each, the latest last.
+/// The values of a chart's lines, the latest last.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Steps {
-    /// In front.
     pub front: Vec<Option<f64>>,
-    /// Behind; as many, or none at all.
+    /// As many, or none at all.
     pub back: Vec<Option<f64>>,
-    /// What the highest place stands for.
+    /// What the full height stands for.
     pub top: f64,
 }
 
-fn sum(of: &[Figures], figure: fn(&Figures) -> u64) -> f64 {
-    of.iter().map(figure).sum::<u64>() as f64
+fn sum(of: &[Second], figure: fn(&Second) -> u64) -> u64 {
+    of.iter().map(figure).sum()
 }
 
-fn per_second(of: &[Figures], figure: fn(&Figures) -> u64) -> Option<f64> {
-    (!of.is_empty()).then(|| sum(of, figure) / of.len() as f64)
+fn per_second(of: &[Second], figure: fn(&Second) -> u64) -> Option<f64> {
+    (!of.is_empty()).then(|| sum(of, figure) as f64 / of.len() as f64)
 }
 
-/// The mean of the medians, each second counting as its requests.
-fn median(of: &[Figures]) -> Option<f64> {
-    let requests = sum(of, |second| second.requests);
-    let weighed = of.iter().map(|second| second.p50 as f64 * second.requests as f64).sum::<f64>();
-    (requests > 0.0).then(|| weighed / requests)
+/// The mean of the medians, each second weighted by its requests.
+fn median(of: &[Second]) -> Option<f64> {
+    let requests = sum(of, |second| second.requests) as f64;
+    let weighted = of.iter().map(|second| second.p50 as f64 * second.requests as f64).sum::<f64>();
+    (requests > 0.0).then(|| weighted / requests)
 }
 
-fn slowest(of: &[Figures]) -> Option<f64> {
-    let asked = of.iter().filter(|second| second.requests > 0);
-    asked.map(|second| second.p99 as f64).reduce(f64::max)
+fn slowest(of: &[Second]) -> Option<f64> {
+    let busy = of.iter().filter(|second| second.requests > 0);
+    busy.map(|second| second.p99 as f64).reduce(f64::max)
 }
 
-fn ratio(of: &[Figures]) -> Option<f64> {
-    let cached = sum(of, |second| second.cached);
-    (cached > 0.0).then(|| sum(of, |second| second.hits) / cached * 100.0)
+fn hit_percent(of: &[Second]) -> Option<f64> {
+    let cached = sum(of, |second| second.cached) as f64;
+    (cached > 0.0).then(|| sum(of, |second| second.hits) as f64 / cached * 100.0)
 }
 
 /// The seconds from so many before the last one on.
-fn lately(seen: &Seen, seconds: u64) -> &[Figures] {
-    let all = seen.seconds.as_slice();
+fn lately(state: &State, seconds: u64) -> &[Second] {
+    let all = state.seconds.as_slice();
     let since = all.last().map_or(0, |last| last.at.saturating_sub(seconds));
     &all[all.partition_point(|second| second.at <= since)..]
 }
@@ -115,11 +108,11 @@ fn lately(seen: &Seen, seconds: u64) -> &[Figures] {
 impl Chart {
     /// The last seconds in at most so many steps. Steps begin at whole multiples of their size, so that bars move as one and do not
     /// flicker.
-    pub fn steps(&self, seen: &Seen, seconds: u64, room: usize) -> Steps {
+    pub fn steps(&self, state: &State, seconds: u64, room: usize) -> Steps {
         let room = room.max(1) as u64;
         let size = seconds.div_ceil(room).max(1);
         let count = seconds.div_ceil(size).min(room);
-        let of = lately(seen, seconds);
+        let of = lately(state, seconds);
         let last = of.last().map_or(0, |second| second.at / size);
         let step = |index: u64| {
             // There is nothing before the first second of 1970.
@@ -135,10 +128,10 @@ impl Chart {
         Steps { front, back, top: self.top.unwrap_or_else(|| ceiling(highest)) }
     }
 
-    /// What it shows of the last second, in words: the chart's own value, and its other line's name and value.
-    pub fn told(&self, seen: &Seen) -> (String, Option<(&'static str, String)>) {
-        let of = lately(seen, 1);
-        let value = |series: &Series| (series.shows)(of).map_or_else(|| "–".to_owned(), self.unit);
+    /// The last second in words: the chart's own value, and its other line's name and value.
+    pub fn latest(&self, state: &State) -> (String, Option<(&'static str, String)>) {
+        let of = lately(state, 1);
+        let value = |series: &Series| (series.shows)(of).map_or_else(|| "–".to_owned(), self.format);
         let (own, other) = match &self.back {
             Some(back) if back.name.is_empty() => (back, Some(&self.front)),
             back => (&self.front, back.as_ref()),
@@ -157,32 +150,30 @@ fn ceiling(value: f64) -> f64 {
     steps.iter().map(|step| step * power).find(|step| *step >= value).unwrap_or(value)
 }
 
-/// What the cache is worth, in words.
+/// What the cache saves, in words.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Story {
-    /// What reached the API just now, and what would have.
+pub struct Savings {
+    /// What reached the API just now, and what would have without the cache.
     pub now: String,
     /// The same in fewer words.
     pub short: String,
-    /// What it was spared in a longer time; empty where that is nothing.
+    /// What the API was spared in a longer time; empty if that is nothing.
     pub longer: String,
 }
 
-/// Tells what the cache is worth; `span` is the longer time.
-pub fn story(seen: &Seen, (seconds, span): (u64, &str)) -> Story {
+/// What the cache saves; `span` is the longer time.
+pub fn savings(state: &State, (seconds, span): (u64, &str)) -> Savings {
     let sums = |seconds| {
-        let of = lately(seen, seconds);
-        let sum = |figure: fn(&Figures) -> u64| of.iter().map(figure).sum::<u64>();
-        (sum(|second| second.reached), sum(|second| second.without))
+        let of = lately(state, seconds);
+        (sum(of, |second| second.reached), sum(of, |second| second.without))
     };
     let (reached, without) = sums(30);
     let (now, would) = (whole(reached), whole(without));
     let (reached, without) = sums(seconds);
-    let spared = without.saturating_sub(reached);
-    Story {
+    Savings {
         now: format!("In 30 s {now} reached the API; without the cache {would} would have."),
         short: format!("30 s: {now} to the API, {would} without"),
-        longer: match spared {
+        longer: match without.saturating_sub(reached) {
             0 => String::new(),
             spared => format!("The last {span} spared it {}.", whole(spared)),
         },
@@ -195,18 +186,18 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn seen(rows: &[[u64; 3]]) -> Seen {
-        let mut seen = Seen::default();
+    fn state(rows: &[[u64; 3]]) -> State {
+        let mut state = State::default();
         let rows: Vec<Value> = rows.iter().map(|row| json!(row)).collect();
-        seen.take(Event::History(json!({ "names": ["at", "reached", "without"], "rows": rows })));
-        seen
+        state.take(Event::History(json!({ "names": ["at", "reached", "without"], "rows": rows })));
+        state
     }
 
     #[test]
     fn steps_keep_their_seconds_while_time_goes_on() {
         let rows: Vec<[u64; 3]> = (1..=40).map(|at| [at, at, 2 * at]).collect();
         let chart = &CHARTS[1];
-        let at = |last: usize| chart.steps(&seen(&rows[..last]), 60, 20).front;
+        let at = |last: usize| chart.steps(&state(&rows[..last]), 60, 20).front;
         let (now, then) = (at(40), at(38));
         assert_eq!(now.len(), 20);
         // A step has three seconds; 39, 40 are in the last, 36 to 38 in the one before.
@@ -217,24 +208,27 @@ mod tests {
 
     #[test]
     fn few_places_show_all_of_the_time_and_many_leave_some_empty() {
-        let seen = seen(&[[3590, 1, 2], [3600, 3, 8]]);
+        let state = state(&[[3590, 1, 2], [3600, 3, 8]]);
         for (room, expected) in [(1, 1), (7, 7), (60, 60), (200, 60), (0, 1)] {
-            let steps = CHARTS[1].steps(&seen, 60, room);
+            let steps = CHARTS[1].steps(&state, 60, room);
             assert_eq!((steps.front.len(), steps.back.len()), (expected, expected), "{room} places");
         }
-        assert_eq!(CHARTS[1].steps(&seen, 60, 60).top, 10.0);
-        assert_eq!(CHARTS[3].steps(&Seen::default(), 60, 5).front, [None; 5]);
+        assert_eq!(CHARTS[1].steps(&state, 60, 60).top, 10.0);
+        assert_eq!(CHARTS[3].steps(&State::default(), 60, 5).front, [None; 5]);
     }
 
     #[test]
-    fn a_chart_tells_its_last_second_and_the_story_what_was_spared() {
-        let seen = seen(&[[10, 5, 1000], [11, 2, 3000]]);
-        assert_eq!(CHARTS[1].told(&seen), ("2".to_owned(), Some(("without the cache", "3,000".to_owned()))));
-        assert_eq!(CHARTS[3].told(&seen), ("–".to_owned(), None));
-        let Story { now, short, longer } = story(&seen, (3600, "hour"));
+    fn a_chart_has_its_last_second_and_the_savings_what_was_spared() {
+        let state = state(&[[10, 5, 1000], [11, 2, 3000]]);
+        assert_eq!(
+            CHARTS[1].latest(&state),
+            ("2".to_owned(), Some(("without the cache", "3,000".to_owned())))
+        );
+        assert_eq!(CHARTS[3].latest(&state), ("–".to_owned(), None));
+        let Savings { now, short, longer } = savings(&state, (3600, "hour"));
         assert_eq!(now, "In 30 s 7 reached the API; without the cache 4,000 would have.");
         assert_eq!(short, "30 s: 7 to the API, 4,000 without");
         assert_eq!(longer, "The last hour spared it 3,993.");
-        assert!(CHARTS.iter().all(|chart| !chart.told(&Seen::default()).0.is_empty()));
+        assert!(CHARTS.iter().all(|chart| !chart.latest(&State::default()).0.is_empty()));
     }
 }

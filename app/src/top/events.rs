@@ -1,7 +1,7 @@
-//! Server-sent events out of bytes as they come, and their texts made fit for a terminal.
+//! Server-sent events out of bytes as they come, with their texts made safe for a terminal.
 //!
-//! Pure and bounded: an event that does not end is an error. No string leaves here with a character that a terminal obeys, so that
-//! nothing behind has to think of it. Before: `source`, which reads; next: `seen`, which keeps.
+//! Pure and bounded: an event that does not end is an error. No string leaves here with a character that controls a terminal, so that
+//! no other file has to check. Before: `source`, which reads; next: `state`, which keeps.
 
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
@@ -9,42 +9,38 @@ use std::fmt::Write as _;
 /// Bytes of an event at the most: many times what the last hour and full tables take.
 const LONGEST: usize = 16 * 1024 * 1024;
 
-/// What one event says.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// All that was until now.
+    /// The last hour.
     History(Value),
     /// A second that has ended.
     Second(Value),
 }
 
-/// Events while they come.
 #[derive(Debug, Default)]
 pub struct Events {
     text: Vec<u8>,
-    /// How much of it is known to hold no end of an event.
+    /// The length of its part that is known to contain no end of an event.
     searched: usize,
 }
 
 impl Events {
-    /// Takes bytes as they were read.
     pub fn push(&mut self, bytes: &[u8]) {
         self.text.extend_from_slice(bytes);
     }
 
-    /// The next event that is whole.
+    /// The next complete event.
     ///
     /// # Errors
-    /// What came is no such stream.
+    /// This is not a stream of events.
     pub fn next(&mut self) -> Result<Option<Event>, String> {
         loop {
             let from = self.searched.saturating_sub(1);
             let Some(found) = self.text[from..].windows(2).position(|two| two == b"\n\n") else {
                 self.searched = self.text.len();
-                return if self.text.len() > LONGEST {
-                    Err("what it sends does not end".to_owned())
-                } else {
-                    Ok(None)
+                return match self.text.len() {
+                    ..=LONGEST => Ok(None),
+                    _ => Err(format!("an event exceeds {} MiB", LONGEST >> 20)),
                 };
             };
             let event: Vec<u8> = self.text.drain(..from + found + 2).collect();
@@ -56,7 +52,7 @@ impl Events {
     }
 }
 
-/// An event out of its lines; `None` for one of a name that is not known here, which a later version may send.
+/// Parses the lines of an event; `None` if its name is unknown: a later version may send others.
 fn read(lines: &[u8]) -> Result<Option<Event>, String> {
     let (mut name, mut data) = (&b""[..], &b""[..]);
     for line in lines.split(|&byte| byte == b'\n') {
@@ -71,25 +67,24 @@ fn read(lines: &[u8]) -> Result<Option<Event>, String> {
         b"second" => Event::Second,
         _ => return Ok(None),
     };
-    let told =
-        serde_json::from_slice(data).map_err(|error| format!("what it sends cannot be read: {error}"))?;
-    Ok(Some(make(shown(told))))
+    let json = serde_json::from_slice(data).map_err(|error| format!("an event is not valid: {error}"))?;
+    Ok(Some(make(printable(json))))
 }
 
-/// The same with every string, names of fields included, as it may be shown.
-fn shown(value: Value) -> Value {
+/// The same with every string made printable, names of fields included.
+fn printable(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(plain(&text)),
-        Value::Array(all) => Value::Array(all.into_iter().map(shown).collect()),
+        Value::Array(all) => Value::Array(all.into_iter().map(printable).collect()),
         Value::Object(all) => {
-            let fields = all.into_iter().map(|(name, value)| (plain(&name), shown(value)));
+            let fields = all.into_iter().map(|(name, value)| (plain(&name), printable(value)));
             Value::Object(fields.collect::<Map<_, _>>())
         }
         other => other,
     }
 }
 
-/// A text in one line, in which everything that a terminal obeys, or that turns the direction of what follows, is written out.
+/// A text in one line, with escapes for all that controls a terminal or turns the direction of what follows.
 pub fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -131,12 +126,12 @@ mod tests {
     fn what_is_no_stream_of_events_is_refused_and_bounded() {
         let mut events = Events::default();
         events.push(b"event: second\ndata: {\n\n");
-        assert!(events.next().is_err_and(|why| why.contains("cannot be read")));
+        assert!(events.next().is_err_and(|why| why.contains("not valid")));
         let mut events = Events::default();
         for _ in 0..=LONGEST / 1024 {
             events.push(&[b'x'; 1024]);
         }
-        assert!(events.next().is_err_and(|why| why.contains("does not end")));
+        assert!(events.next().is_err_and(|why| why.contains("exceeds 16 MiB")));
     }
 
     #[test]
@@ -145,8 +140,8 @@ mod tests {
         let event = format!("event: second\ndata: {}\n\n", json!({ text: [text, { "a": text }] }));
         let mut events = Events::default();
         events.push(event.as_bytes());
-        let Ok(Some(Event::Second(told))) = events.next() else { panic!("it is an event") };
+        let Ok(Some(Event::Second(found))) = events.next() else { panic!("it is an event") };
         let expected = "\\x1b]0;title\\x07\\x9b2J\\x0d \\u{202e}gpj.exe";
-        assert_eq!(told, json!({ expected: [expected, { "a": expected }] }));
+        assert_eq!(found, json!({ expected: [expected, { "a": expected }] }));
     }
 }

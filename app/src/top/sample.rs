@@ -1,11 +1,11 @@
 //! What tests look at: five minutes of a small shop, whose API is spared most of its work.
 
 use super::events::Event;
-use super::seen::Seen;
+use super::state::State;
 use serde_json::{Value, json};
 
 /// A server with one peer that is down and one that is drained, two errors and three kinds of misses.
-pub fn shop() -> Seen {
+pub fn shop() -> State {
     let zone = |requests: u64| {
         json!({
             "requests": requests, "responses": { "2xx": requests - 3, "3xx": 0, "4xx": 1, "5xx": 2 }, "discarded": 0,
@@ -62,16 +62,16 @@ pub fn shop() -> Seen {
         ])
     };
     let rows: Vec<Value> = (1000..1290).map(row).collect();
-    let mut seen = Seen::default();
+    let mut state = State::default();
     let nginx = json!({ "version": "0.1.0", "pid": 4711, "generation": 2 });
-    seen.take(Event::History(json!({ "names": names, "rows": rows, "nginx": nginx })));
+    state.take(Event::History(json!({ "names": names, "rows": rows, "nginx": nginx })));
     let notes = json!([
         { "at": 1_700_000_000_000_u64, "well": false, "text": "[error] 1#1: connect() failed (111: Connection refused)" },
         { "at": 1_600_000_000_000_u64, "well": true, "text": "configuration 2 is in force" },
     ]);
     for at in [1290, 1291] {
         let frame = json!({ "second": row(at), "tables": tables(at * 10), "notes": notes });
-        seen.take(Event::Second(frame));
+        state.take(Event::Second(frame));
     }
-    seen
+    state
 }

@@ -1,39 +1,36 @@
 //! The stream of figures of a running Millstream: found, opened, and opened again when it ends.
 //!
-//! It ends with every reload and upgrade, so that an end alone is no news: the next look says whether anybody is there. A thread of its
-//! own reads, and tells in a channel that is bounded. Before: `control`, which speaks HTTP; next: `events`.
+//! It ends with every reload and upgrade, so that an end alone is no news: the next attempt tells whether the server is there. A
+//! thread of its own reads it. Before: `control`, which speaks HTTP; next: `events`.
 
 use super::events::{Event, Events};
 use crate::cli::Top;
 use crate::control::{self, Api};
 use millstream_conf::load::Options;
 use millstream_net::clock;
-use std::io::{self, ErrorKind, Read};
+use std::io::{ErrorKind, Read};
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
 /// The path of the stream.
 const LIVE: &str = "/live";
-/// Where the dashboard is where nobody says.
+/// The default address of the dashboard.
 const DASHBOARD: &str = "http://127.0.0.1:8081";
-/// How long connecting may take, and how long nothing may come: a frame comes every second.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Between two looks whether somebody is there again.
+/// The timeout for connecting and for each read: a frame comes every second.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Between two attempts to open the stream again.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Bytes that are read at a time.
 const BUFFER: usize = 64 * 1024;
 
-/// What the stream tells.
 #[derive(Debug)]
-pub enum Told {
-    /// What came.
+pub enum Update {
     Event(Event),
-    /// Why nothing comes; it is tried again.
+    /// The server is not there, for this reason; it is tried again.
     Away(String),
 }
 
-/// Whom to follow.
 #[derive(Debug)]
 pub struct Source {
     api: Api,
@@ -41,46 +38,44 @@ pub struct Source {
 }
 
 impl Source {
-    /// Finds a running Millstream and opens its stream: what the command line names; else that of the default configuration, or the
-    /// only `serve`; else the dashboard where it is by default.
+    /// Finds a running Millstream and opens its stream: the one that the command line names; else that of the default configuration,
+    /// or the only `serve`; else the dashboard at its default address.
     ///
     /// # Errors
     /// One line that says what to do.
     pub fn find(options: &Options, top: &Top) -> Result<(Source, Stream), String> {
-        let token = top.token.clone();
-        let source = |api| Source { api, token: token.clone() };
+        let open = |api| {
+            let source = Source { api, token: top.token.clone() };
+            source.open().map(|stream| (source, stream))
+        };
         if let Some(url) = &top.url {
-            return source(dashboard(url)?).begin();
+            return open(dashboard(url)?);
         }
         if let Some(socket) = &top.control {
-            // As other commands name it, too.
+            // `unix:` as other commands have it is allowed.
             let path = socket.to_str().and_then(|text| text.strip_prefix("unix:")).map(PathBuf::from);
-            return source(Api::Socket(path.unwrap_or_else(|| socket.clone()))).begin();
+            return open(Api::Socket(path.unwrap_or_else(|| socket.clone())));
         }
-        let found = control::find(options, &top.reach(), None).and_then(|api| source(api).begin());
+        let found = control::find(options, &top.reach(), None).and_then(open);
         if top.names_configuration() {
             return found;
         }
-        // What is wrong with the dashboard nobody named says less than what is wrong with the process that was meant.
+        // The error of the process that was meant says more than that of a dashboard that nobody named.
         found.or_else(|why| {
-            let default = dashboard(DASHBOARD).and_then(|api| source(api).begin());
-            default.map_err(|_| {
-                format!("{why}; nor is there a dashboard at {DASHBOARD}: name its URL, or --control SOCKET")
+            dashboard(DASHBOARD).and_then(open).map_err(|_| {
+                format!(
+                    "{why}; there is no dashboard at {DASHBOARD} either: specify its URL or --control SOCKET"
+                )
             })
         })
     }
 
-    fn begin(self) -> Result<(Source, Stream), String> {
-        let stream = self.open()?;
-        Ok((self, stream))
-    }
-
     fn open(&self) -> Result<Stream, String> {
-        let body = control::follow(&self.api, self.token.as_deref(), LIVE, PATIENCE)?;
+        let body = control::follow(&self.api, self.token.as_deref(), LIVE, TIMEOUT)?;
         Ok(Stream { body: Box::new(body), events: Events::default(), buffer: vec![0; BUFFER] })
     }
 
-    /// Who it is, as it is shown.
+    /// Its address, as it is shown.
     pub fn place(&self) -> String {
         match &self.api {
             Api::Socket(path) => path.display().to_string(),
@@ -88,52 +83,26 @@ impl Source {
         }
     }
 
-    /// Tells all that comes for as long as anybody listens (`tell` gives true).
-    pub fn follow(&self, first: Stream, mut tell: impl FnMut(Told) -> bool) {
+    /// Passes on all that comes for as long as `take` returns true.
+    pub fn follow(&self, first: Stream, mut take: impl FnMut(Update) -> bool) {
         let mut stream = Ok(first);
         loop {
-            let ended = match stream {
-                Ok(stream) => drain(stream, &mut tell),
-                Err(why) => StreamEnd::Wrong(why),
-            };
+            let mut had_frames = false;
+            let ended = stream.and_then(|stream: Stream| {
+                stream.drain(|event| {
+                    had_frames |= matches!(event, Event::Second(_));
+                    take(Update::Event(event))
+                })
+            });
             match ended {
-                StreamEnd::Unheard => return,
-                // After a reload it is there again at once.
-                StreamEnd::Over { had_frames: true } => {}
-                StreamEnd::Over { had_frames: false } => pause(),
-                StreamEnd::Wrong(why) => {
-                    if !tell(Told::Away(format!("away, trying again: {why}"))) {
-                        return;
-                    }
-                    pause();
-                }
+                Ok(StreamEnd::Refused) => return,
+                // After a reload it is there again at once; a server that is about to stop ends it without a frame.
+                Ok(StreamEnd::Over) if had_frames => {}
+                Ok(StreamEnd::Over) => pause(),
+                Err(why) if take(Update::Away(format!("away, trying again: {why}"))) => pause(),
+                Err(_) => return,
             }
             stream = self.open();
-        }
-    }
-}
-
-/// How a stream ended.
-enum StreamEnd {
-    /// Nobody listens any more.
-    Unheard,
-    /// The server ended it; one that is about to stop does so without a single frame.
-    Over { had_frames: bool },
-    /// For this reason.
-    Wrong(String),
-}
-
-fn drain(mut stream: Stream, tell: &mut impl FnMut(Told) -> bool) -> StreamEnd {
-    let mut had_frames = false;
-    loop {
-        let event = match stream.next() {
-            Ok(Some(event)) => event,
-            Ok(None) => return StreamEnd::Over { had_frames },
-            Err(why) => return StreamEnd::Wrong(why),
-        };
-        had_frames |= matches!(event, Event::Second(_));
-        if !tell(Told::Event(event)) {
-            return StreamEnd::Unheard;
         }
     }
 }
@@ -145,7 +114,7 @@ fn pause() {
     }
 }
 
-/// What a URL names; a port alone is one of this machine, as `dashboard` has it.
+/// A dashboard by its URL; a port alone is one of this machine, as in the directive `dashboard`.
 fn dashboard(url: &str) -> Result<Api, String> {
     match url.parse::<u16>() {
         Ok(port) => Ok(Api::Remote(format!("127.0.0.1:{port}"), String::new())),
@@ -160,11 +129,18 @@ pub struct Stream {
     buffer: Vec<u8>,
 }
 
+enum StreamEnd {
+    /// The server ended it.
+    Over,
+    /// An event was not taken.
+    Refused,
+}
+
 impl Stream {
     /// The next event; `None` at the end.
     ///
     /// # Errors
-    /// It broke off, nothing came for too long, or it is no stream of figures.
+    /// It broke off, nothing came in time, or it is no stream of figures.
     pub fn next(&mut self) -> Result<Option<Event>, String> {
         loop {
             if let Some(event) = self.events.next()? {
@@ -173,27 +149,34 @@ impl Stream {
             match self.body.read(&mut self.buffer) {
                 Ok(0) => return Ok(None),
                 Ok(length) => self.events.push(&self.buffer[..length]),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return broken(&error),
+                Err(error) => match error.kind() {
+                    ErrorKind::Interrupted => {}
+                    // A process that ends at once leaves it so.
+                    ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => return Ok(None),
+                    ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+                        return Err(format!("no data for {} seconds", TIMEOUT.as_secs()));
+                    }
+                    _ => return Err(error.to_string()),
+                },
             }
         }
     }
-}
 
-fn broken(error: &io::Error) -> Result<Option<Event>, String> {
-    match error.kind() {
-        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-            Err(format!("nothing came for {} seconds", PATIENCE.as_secs()))
+    /// Passes on events until it ends or `take` returns false.
+    fn drain(mut self, mut take: impl FnMut(Event) -> bool) -> Result<StreamEnd, String> {
+        while let Some(event) = self.next()? {
+            if !take(event) {
+                return Ok(StreamEnd::Refused);
+            }
         }
-        // A process that ends at once leaves it so.
-        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => Ok(None),
-        _ => Err(error.to_string()),
+        Ok(StreamEnd::Over)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io;
 
     #[test]
     fn a_dashboard_is_named_by_url_or_port() {
@@ -206,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_is_no_error_and_silence_is() {
+    fn an_end_is_no_error_and_silence_is_one() {
         struct Ends(ErrorKind);
         impl Read for Ends {
             fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {

@@ -1,72 +1,86 @@
-//! A table: as many columns as fit, the rows around the chosen one, and what of that has no room.
+//! A table: as many columns as fit, the rows around the chosen one, and below them what has no room in that row.
 
-use super::super::boards::{Board, Column};
-use super::super::seen::Seen;
-use super::super::view::{Listed, View};
-use super::{Palette, columns, take, text};
-use ratatui_core::buffer::Buffer;
-use ratatui_core::layout::Rect;
+use super::super::grid::{Area, Grid, Style, columns};
+use super::super::state::State;
+use super::super::tables::{Cell, Column, Table};
+use super::super::view::View;
+use super::Palette;
 
 /// Between two columns.
-const GAP: usize = 2;
-/// What a sentence needs at the least.
+const GAP: &str = "  ";
+/// The narrowest that a sentence gets.
 const LEAST_WIDE: usize = 16;
-/// Lines of what has no room at the most.
+/// Lines below the rows at the most.
 const DETAIL: u16 = 4;
 
-/// Draws the chosen board; `note` is room beside the names of the boards.
+/// Draws the chosen table; `note` is room next to the names of the tables.
 pub fn draw(
-    into: &mut Buffer,
-    (note, mut area): (Rect, Rect),
-    seen: &Seen,
+    grid: &mut Grid,
+    (note, mut area): (Area, Area),
+    state: &State,
     view: &mut View,
     palette: Palette,
 ) {
-    let board = view.board();
-    let (lines, all) = view.lines(seen);
+    let table = view.table();
+    let (rows, all) = view.rows(state);
     if area.height == 0 || area.width == 0 {
         return;
     }
-    let widths = widths(board, &lines, usize::from(area.width));
-    let detail = lines.get(view.row()).map_or_else(String::new, |line| detail(board, line, &widths));
-    let wanted = wrapped(&detail, usize::from(area.width)).len() as u16;
-    let room = if area.height >= 6 { (area.height / 3).min(DETAIL).min(wanted) } else { 0 };
-    let below = Rect { y: area.bottom() - room, height: room, ..area };
-    area.height -= room;
-    heads(into, take(&mut area, 1), view, &widths, palette);
-    text(into, note, &unseen(view, &widths), palette.strong());
-    if lines.is_empty() {
-        let told = if all > 0 { "nothing fits the filter" } else { board.nothing };
-        text(into, take(&mut area, 1), told, palette.faint());
+    let width = usize::from(area.width);
+    let widths = widths(table, &rows, width);
+    let detail = rows.get(view.chosen()).map_or_else(String::new, |row| detail(table, row, &widths));
+    let detail = wrapped(&detail, width);
+    let room = if area.height >= 6 { (area.height / 3).min(DETAIL).min(detail.len() as u16) } else { 0 };
+    let mut below = area.take_bottom(room);
+    heads(grid, area.take_top(1), view, &widths, palette);
+    grid.text(note, &hidden(view, &widths), Style::BOLD);
+    if rows.is_empty() {
+        let nothing = if all > 0 { "nothing fits the filter" } else { table.nothing };
+        grid.text(area.take_top(1), nothing, palette.faint());
     }
-    let first = first_row(view.row(), usize::from(area.height));
-    for (index, line) in lines.iter().enumerate().skip(first).take(usize::from(area.height)) {
-        let place = take(&mut area, 1);
-        draw_row(into, place, (board, line), &widths, palette);
-        if index == view.row() {
-            into.set_style(place, palette.chosen());
+    let height = usize::from(area.height);
+    // The chosen row is in sight.
+    let first = (view.chosen() + 1).saturating_sub(height.max(1));
+    for (index, row) in rows.iter().enumerate().skip(first).take(height) {
+        let place = area.take_top(1);
+        let texts = row.iter().map(|cell| (&*cell.text, palette.marked(cell.mark)));
+        line(grid, place, table, texts, &widths);
+        if index == view.chosen() {
+            grid.reverse(place);
         }
     }
-    let mut rest = below;
-    for line in wrapped(&detail, usize::from(below.width)).iter().take(usize::from(room)) {
-        text(into, take(&mut rest, 1), line, palette.plain());
+    for text in detail.iter().take(usize::from(room)) {
+        grid.text(below.take_top(1), text, Style::PLAIN);
     }
 }
 
-/// The row at the top, so that the chosen one is in sight.
-fn first_row(chosen: usize, room: usize) -> usize {
-    (chosen + 1).saturating_sub(room.max(1))
+/// Draws a text for each column that has room.
+fn line<'a>(
+    grid: &mut Grid,
+    place: Area,
+    table: &Table,
+    texts: impl Iterator<Item = (&'a str, Style)>,
+    widths: &[usize],
+) {
+    let mut rest = place;
+    for (index, ((column, (text, style)), &width)) in table.columns.iter().zip(texts).zip(widths).enumerate()
+    {
+        if width > 0 {
+            rest = grid.text(rest, if index > 0 { GAP } else { "" }, Style::PLAIN);
+            rest = grid.text(rest, &column.aligned(text, width), style);
+        }
+    }
 }
 
-/// How wide each column is; 0 where it has no room.
-fn widths(board: &Board, lines: &[Listed], room: usize) -> Vec<usize> {
+/// The width of each column; 0 if it has no room.
+fn widths(table: &Table, rows: &[Vec<Cell>], room: usize) -> Vec<usize> {
     let natural = |(index, column): (usize, &Column)| {
-        let cells = lines.iter().map(|line| columns(&line.cells[index].text));
-        // Beside the name of the column stands the mark of the order.
+        let cells = rows.iter().map(|row| columns(&row[index].text));
+        // The mark of the order is next to the name of the column.
         cells.max().unwrap_or(0).max(columns(column.name) + 1)
     };
-    let natural: Vec<usize> = board.columns.iter().enumerate().map(natural).collect();
-    let least = |index: usize| match &board.columns[index] {
+    let natural: Vec<usize> = table.columns.iter().enumerate().map(natural).collect();
+    let least = |index: usize| match &table.columns[index] {
         _ if index == 0 => natural[0].min(room / 3).max(LEAST_WIDE.min(room)),
         column if column.is_wide => natural[index].min(LEAST_WIDE),
         _ => natural[index],
@@ -74,14 +88,14 @@ fn widths(board: &Board, lines: &[Listed], room: usize) -> Vec<usize> {
     let mut widths = vec![0; natural.len()];
     let mut used = 0;
     for index in 0..natural.len() {
-        let gap = if index > 0 { GAP } else { 0 };
+        let gap = if index > 0 { GAP.len() } else { 0 };
         if used + gap + least(index) > room {
             break;
         }
         widths[index] = least(index).min(natural[index].max(1));
         used += gap + widths[index];
     }
-    // Who was cut gets what is left, from the left.
+    // What is left goes to the columns that are cut, from the left.
     for (width, natural) in widths.iter_mut().zip(&natural).filter(|(width, _)| **width > 0) {
         let more = natural.saturating_sub(*width).min(room.saturating_sub(used));
         *width += more;
@@ -90,105 +104,45 @@ fn widths(board: &Board, lines: &[Listed], room: usize) -> Vec<usize> {
     widths
 }
 
-fn heads(into: &mut Buffer, place: Rect, view: &View, widths: &[usize], palette: Palette) {
+fn heads(grid: &mut Grid, place: Area, view: &View, widths: &[usize], palette: Palette) {
     let (sorted, down) = view.sorted();
-    let mut rest = place;
-    for (index, (column, &width)) in view.board().columns.iter().zip(widths).enumerate() {
-        if width == 0 {
-            continue;
-        }
-        let mark = match (index == sorted, down) {
-            (false, _) => "",
-            (true, true) => "▼",
-            (true, false) => "▲",
-        };
-        let name = aligned(&format!("{}{mark}", column.name), column, width);
-        let style = if index == sorted { palette.strong() } else { palette.faint() };
-        rest = gap(into, rest, index);
-        rest = text(into, rest, &name, style);
-    }
+    let mut names: Vec<String> = view.table().columns.iter().map(|column| column.name.to_owned()).collect();
+    names[sorted].push(if down { '▼' } else { '▲' });
+    let style = |index| if index == sorted { Style::BOLD } else { palette.faint() };
+    let texts = names.iter().enumerate().map(|(index, name)| (&**name, style(index)));
+    line(grid, place, view.table(), texts, widths);
 }
 
-/// What the heads do not say: the order by a column out of sight, and the filter.
-fn unseen(view: &View, widths: &[usize]) -> String {
+/// What the heads do not show: the order by a column out of sight, and the filter.
+fn hidden(view: &View, widths: &[usize]) -> String {
     let (sorted, _) = view.sorted();
-    let mut told = String::new();
+    let mut text = String::new();
     if widths[sorted] == 0 {
-        told += &format!(" by {}", view.board().columns[sorted].name);
+        text += &format!(" by {}", view.table().columns[sorted].name);
     }
     if !view.is_typing && !view.filter().is_empty() {
-        told += &format!(" filter: {}", view.filter());
+        text += &format!(" filter: {}", view.filter());
     }
-    told
+    text
 }
 
-fn draw_row(
-    into: &mut Buffer,
-    place: Rect,
-    (board, line): (&Board, &Listed),
-    widths: &[usize],
-    palette: Palette,
-) {
-    let mut rest = place;
-    for (index, (column, &width)) in board.columns.iter().zip(widths).enumerate() {
-        if width == 0 {
-            continue;
-        }
-        let cell = &line.cells[index];
-        rest = gap(into, rest, index);
-        rest = text(into, rest, &aligned(&cell.text, column, width), palette.marked(cell.mark));
-    }
+/// What has no room in a row: columns that are not there, and sentences that are cut.
+fn detail(table: &Table, row: &[Cell], widths: &[usize]) -> String {
+    let cells = table.columns.iter().zip(row).zip(widths);
+    let cut = cells.filter(|((_, cell), width)| columns(&cell.text) > **width && cell.text != "–");
+    let texts: Vec<String> =
+        cut.map(|((column, cell), _)| format!("{}: {}", column.name, cell.text)).collect();
+    texts.join(" · ")
 }
 
-fn gap(into: &mut Buffer, rest: Rect, index: usize) -> Rect {
-    if index == 0 { rest } else { text(into, rest, "  ", ratatui_core::style::Style::new()) }
-}
-
-/// A text in its column: cut, or filled up on the side where the column's texts do not begin.
-fn aligned(text: &str, column: &Column, width: usize) -> String {
-    let length = columns(text);
-    if length > width {
-        let mut used = 0;
-        let kept = text.chars().take_while(|letter| {
-            used += columns(letter.encode_utf8(&mut [0; 4]));
-            used < width
-        });
-        return kept.chain(['…']).collect();
-    }
-    let blanks = " ".repeat(width - length);
-    if column.is_text { format!("{text}{blanks}") } else { format!("{blanks}{text}") }
-}
-
-/// What of a row has no room in its line: columns that are not there, and sentences that are cut.
-fn detail(board: &Board, line: &Listed, widths: &[usize]) -> String {
-    let mut told = Vec::new();
-    for ((column, cell), &width) in board.columns.iter().zip(&line.cells).zip(widths) {
-        if columns(&cell.text) > width && !cell.text.is_empty() && cell.text != "–" {
-            told.push(format!("{}: {}", column.name, cell.text));
-        }
-    }
-    told.join(" · ")
-}
-
-/// A text in lines, cut between words where there are any.
+/// Breaks a text into lines, between words.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let (mut lines, mut line) = (Vec::new(), String::new());
-    let mut length = 0;
+    let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|word| !word.is_empty()) {
-        let long = columns(word);
-        if length > 0 && length + 1 + long > width {
-            lines.push(std::mem::take(&mut line));
-            length = 0;
+        match lines.last_mut() {
+            Some(line) if columns(line) + 1 + columns(word) <= width => line.extend([" ", word]),
+            _ => lines.push(word.to_owned()),
         }
-        if length > 0 {
-            line.push(' ');
-            length += 1;
-        }
-        line.push_str(word);
-        length += long;
-    }
-    if !line.is_empty() {
-        lines.push(line);
     }
     lines
 }

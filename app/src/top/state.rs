@@ -1,6 +1,6 @@
-//! What came of the stream until now: the last hour's seconds, the tables as they are and as they were, the last notes.
+//! What is known of the server: the seconds of the last hour, the tables as they are and as they were, the last notes.
 //!
-//! Pure; bounded by the hour and by the longest event. Before: `events`; next: `charts` and `boards`, which read it.
+//! Pure; bounded by the hour and by the longest event. Before: `events`; next: `charts` and `tables`, which read it.
 
 use super::events::Event;
 use serde_json::Value;
@@ -9,23 +9,23 @@ use serde_json::Value;
 const HOUR: usize = 3600;
 /// Notes that are kept: those that a Millstream sends, and some to spare.
 const NOTES: usize = 200;
-/// No figure is more: an hour of them has a sum.
+/// A larger figure is taken for this one, so that an hour of them has a sum.
 const MOST: u64 = 1 << 50;
 
 macro_rules! figures {
     ($($name:ident: $doc:literal;)*) => {
-        /// The figures of a second; 0 where the server does not tell them. Times are in microseconds.
+        /// The figures of a second; 0 if the server does not send them. Times are in microseconds.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-        pub struct Figures { $(#[doc = $doc] pub $name: u64,)* }
+        pub struct Second { $(#[doc = $doc] pub $name: u64,)* }
 
-        impl Figures {
-            /// Out of a row whose columns have these names.
-            fn read(names: &[String], row: &Value) -> Figures {
+        impl Second {
+            /// Reads a row whose columns have these names.
+            fn read(names: &[String], row: &Value) -> Second {
                 let figure = |name: &str| {
                     let index = names.iter().position(|known| known == name)?;
                     Some(row.get(index)?.as_u64()?.min(MOST))
                 };
-                Figures { $($name: figure(stringify!($name)).unwrap_or(0),)* }
+                Second { $($name: figure(stringify!($name)).unwrap_or(0),)* }
             }
         }
     };
@@ -34,78 +34,52 @@ macro_rules! figures {
 figures! {
     at: "When it ended, in seconds since 1970.";
     requests: "Requests of clients.";
-    cached: "Those in which a cache had a part.";
+    cached: "Those that a cache handled.";
     hits: "Those served from the cache alone.";
     reached: "Requests that were sent to upstream servers.";
     without: "Those that would have been, without a cache.";
     p50: "The median response time.";
     p99: "The time within which 99 of 100 were.";
     errors: "Requests that failed.";
-    active: "Connections of clients.";
 }
 
-/// Whether figures come.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Link {
-    /// They do.
+    #[default]
     Live,
-    /// They do not, for this reason.
+    /// No figures come, for this reason.
     Away(String),
 }
 
-/// All of it.
-#[derive(Debug)]
-pub struct Seen {
-    /// The seconds, each later than the one before.
-    pub seconds: Vec<Figures>,
-    /// The tables; null before the first.
+#[derive(Debug, Default)]
+pub struct State {
+    /// Each later than the one before.
+    pub seconds: Vec<Second>,
+    /// Null before the first.
     pub tables: Value,
-    /// Those of the frame before, since the last history: what counts have grown from.
+    /// The tables of the frame before, since the last history: what counts have grown from.
     pub before: Option<Value>,
-    /// The seconds between the two.
+    /// The seconds between the two, once there are two.
     pub elapsed: f64,
     /// What happened, the latest first: objects with `at` (milliseconds since 1970), `well` and `text`.
     pub notes: Vec<Value>,
-    /// Which process it is.
+    /// Version, process and configuration.
     pub process: String,
-    /// Whether figures come.
     pub link: Link,
     names: Vec<String>,
-    /// Whether the tables are those of a frame, which stand a second apart.
+    /// Whether the tables are those of a frame: frames are a second apart.
     has_frame: bool,
 }
 
-impl Default for Seen {
-    fn default() -> Self {
-        Seen {
-            seconds: Vec::new(),
-            tables: Value::Null,
-            before: None,
-            elapsed: 1.0,
-            notes: Vec::new(),
-            process: String::new(),
-            link: Link::Live,
-            names: Vec::new(),
-            has_frame: false,
-        }
-    }
-}
-
-impl Seen {
-    /// Takes what an event says.
+impl State {
     pub fn take(&mut self, event: Event) {
         self.link = Link::Live;
-        let mut told = match event {
-            Event::History(told) => {
-                self.begin(&told);
-                told
-            }
-            Event::Second(told) => {
-                self.go_on(&told["second"]);
-                told
-            }
-        };
-        let mut part = |name: &str| told.get_mut(name).map(Value::take).unwrap_or_default();
+        match &event {
+            Event::History(json) => self.begin(json),
+            Event::Second(json) => self.go_on(&json["second"]),
+        }
+        let (Event::History(mut json) | Event::Second(mut json)) = event;
+        let mut part = |name: &str| json.get_mut(name).map(Value::take).unwrap_or_default();
         self.tables = part("tables");
         if let Value::Array(mut notes) = part("notes") {
             notes.truncate(NOTES);
@@ -113,16 +87,16 @@ impl Seen {
         }
     }
 
-    fn begin(&mut self, told: &Value) {
-        let names = told["names"].as_array().into_iter().flatten();
+    fn begin(&mut self, json: &Value) {
+        let names = json["names"].as_array().into_iter().flatten();
         self.names = names.map(|name| name.as_str().unwrap_or_default().to_owned()).collect();
-        let rows = told["rows"].as_array().map_or(&[][..], Vec::as_slice);
+        let rows = json["rows"].as_array().map_or(&[][..], Vec::as_slice);
         let last = &rows[rows.len().saturating_sub(HOUR)..];
-        self.seconds = last.iter().map(|row| Figures::read(&self.names, row)).collect();
+        self.seconds = last.iter().map(|row| Second::read(&self.names, row)).collect();
         self.seconds.sort_by_key(|second| second.at);
         self.seconds.dedup_by_key(|second| second.at);
         (self.before, self.has_frame) = (None, false);
-        let nginx = &told["nginx"];
+        let nginx = &json["nginx"];
         self.process = match (nginx["version"].as_str(), &nginx["pid"], &nginx["generation"]) {
             (Some(version), Value::Number(pid), Value::Number(generation)) => {
                 format!("{version}, process {pid}, configuration {generation}")
@@ -132,7 +106,7 @@ impl Seen {
     }
 
     fn go_on(&mut self, row: &Value) {
-        let second = Figures::read(&self.names, row);
+        let second = Second::read(&self.names, row);
         let before = self.seconds.last().map_or(0, |last| last.at);
         self.elapsed = if before == 0 { 1.0 } else { second.at.saturating_sub(before).max(1) as f64 };
         // A frame may come that is in the history already.
@@ -164,46 +138,46 @@ mod tests {
 
     #[test]
     fn a_day_of_frames_takes_the_room_of_an_hour() {
-        let mut seen = Seen::default();
-        seen.take(history(json!([])));
+        let mut state = State::default();
+        state.take(history(json!([])));
         for at in 1..=86_400 {
-            seen.take(second(at, 1));
+            state.take(second(at, 1));
         }
-        assert_eq!((seen.seconds.len(), seen.seconds[0].at), (HOUR, 86_400 - 3599));
-        assert!(seen.seconds.capacity() <= 2 * HOUR);
+        assert_eq!((state.seconds.len(), state.seconds[0].at), (HOUR, 86_400 - 3599));
+        assert!(state.seconds.capacity() <= 2 * HOUR);
     }
 
     #[test]
     fn a_frame_that_is_in_the_history_is_not_counted_twice() {
-        let mut seen = Seen::default();
-        seen.take(history(json!([[1, 5, 0], [2, 6, 0]])));
-        seen.take(second(2, 7));
-        seen.take(second(5, 8));
-        let counts: Vec<_> = seen.seconds.iter().map(|second| (second.at, second.requests)).collect();
+        let mut state = State::default();
+        state.take(history(json!([[1, 5, 0], [2, 6, 0]])));
+        state.take(second(2, 7));
+        state.take(second(5, 8));
+        let counts: Vec<_> = state.seconds.iter().map(|second| (second.at, second.requests)).collect();
         assert_eq!(counts, [(1, 5), (2, 7), (5, 8)]);
-        assert_eq!((seen.elapsed, seen.before), (3.0, Some(json!({ "at": 2 }))));
+        assert_eq!((state.elapsed, state.before), (3.0, Some(json!({ "at": 2 }))));
     }
 
     #[test]
     fn after_a_new_history_growth_is_known_from_the_second_frame_on() {
-        let mut seen = Seen::default();
+        let mut state = State::default();
         for _ in 0..2 {
-            seen.take(history(json!([[1, 5, 0]])));
-            assert!(seen.before.is_none());
-            seen.take(second(2, 1));
-            assert!(seen.before.is_none(), "the tables of a history are those of no whole second");
-            seen.take(second(3, 1));
-            assert!(seen.before.is_some());
+            state.take(history(json!([[1, 5, 0]])));
+            assert!(state.before.is_none());
+            state.take(second(2, 1));
+            assert!(state.before.is_none(), "the tables of a history are those of no whole second");
+            state.take(second(3, 1));
+            assert!(state.before.is_some());
         }
     }
 
     #[test]
     fn what_is_no_figure_counts_as_none() {
-        let mut seen = Seen::default();
+        let mut state = State::default();
         for told in [json!("x"), json!([1]), json!({ "second": "x", "tables": 5, "notes": {} })] {
-            seen.take(Event::Second(told));
+            state.take(Event::Second(told));
         }
-        seen.take(Event::History(json!({ "names": 7, "rows": [["a"], null, 3] })));
-        assert_eq!(seen.seconds, [Figures::default()]);
+        state.take(Event::History(json!({ "names": 7, "rows": [["a"], null, 3] })));
+        assert_eq!(state.seconds, [Second::default()]);
     }
 }
