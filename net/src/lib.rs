@@ -36,6 +36,7 @@ pub mod resolve;
 pub mod resolver;
 pub mod connect;
 pub mod listener;
+mod element;
 pub mod certificate;
 pub mod tls;
 pub mod grpc;

@@ -5,7 +5,6 @@
 //! certificate, and sessions given their lifetime; nothing of a key is ever printed.
 //! Next: `tls/held`, `tls/certificates`, `tls/ciphers`, `tls/sessions`; `stream::Encrypted` is what comes out.
 
-mod der;
 mod unverified;
 mod ciphers;
 mod keys;
@@ -20,7 +19,6 @@ mod certificate_issuer;
 mod issued;
 mod challenges;
 mod usage;
-mod signed;
 mod scope;
 mod revocation;
 mod direct;

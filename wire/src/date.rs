@@ -57,7 +57,7 @@ pub fn civil(unix_seconds: i64, utc_offset_seconds: i32) -> Civil {
 }
 
 /// In UTC; `None` if there is no such day or time.
-fn unix(year: i64, month: i64, day: i64, hour: i64, minute: i64, second: i64) -> Option<i64> {
+pub fn unix(year: i64, month: i64, day: i64, hour: i64, minute: i64, second: i64) -> Option<i64> {
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let length = match month {
         4 | 6 | 9 | 11 => 30,

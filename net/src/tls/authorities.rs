@@ -8,16 +8,16 @@ use super::revocation::RevocationList;
 use super::unverified::Unverified;
 use super::usage::{self, Purpose};
 use super::{TlsError, pem};
+use crate::certificate::Certificate;
 use crate::clock;
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::WebPkiSupportedAlgorithms;
 use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
-use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, SubjectPublicKeyInfoDer, UnixTime};
+use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, UnixTime};
 use std::cell::Cell;
 use std::path::Path;
 use std::time::Duration;
 use webpki::{EndEntityCert, KeyUsage, RawPublicKeyEntity, VerifiedPath};
-use x509_parser::prelude::{FromDer, X509Certificate};
 
 /// Where systems keep the authorities that they trust.
 const SYSTEM_AUTHORITIES: [&str; 4] = [
@@ -64,12 +64,11 @@ impl Authorities {
         // One that cannot be read, or may not sign, is no authority of anybody; it may still be shown byte for byte.
         for (number, one) in found.iter().enumerate() {
             let Ok(anchor) = webpki::anchor_from_trusted_cert(one) else { continue };
-            let Ok((_, parsed)) = X509Certificate::from_der(one) else { continue };
+            let Some(parsed) = Certificate::read(one) else { continue };
             if usage::signs_certificates(&parsed) {
-                let validity = parsed.validity();
                 self.known.anchors.push(anchor.to_owned());
                 self.known.numbers.push(before + number);
-                self.known.terms.push((validity.not_before.timestamp(), validity.not_after.timestamp()));
+                self.known.terms.push(parsed.validity());
             }
         }
         Ok(found)
@@ -83,7 +82,7 @@ impl Authorities {
             return Err(bad("there is none".to_owned()));
         }
         let lists: Result<Vec<_>, _> = found.iter().map(RevocationList::read).collect();
-        let lists = lists.map_err(|error| bad(error.to_string()))?;
+        let lists = lists.map_err(|why| bad(why.to_owned()))?;
         self.known.lists = Some(lists.into_iter().flatten().collect());
         Ok(())
     }
@@ -111,10 +110,7 @@ impl Authorities {
         if between > self.depth {
             return Err(Unverified::ChainTooLong);
         }
-        match X509Certificate::from_der(leaf) {
-            Ok((_, parsed)) => usage::is_for(purpose, &parsed),
-            Err(_) => Err(Unverified::Malformed),
-        }
+        usage::is_for(purpose, &Certificate::read(leaf).ok_or(Unverified::Malformed)?)
     }
 
     /// How many authorities stand between the leaf and a known one, and that one's number. `revoked`: what the lists say of the last
@@ -163,7 +159,7 @@ impl Authorities {
             Err(_) => return Err(webpki::Error::CertExpired { time: now, not_after: now }),
         }
         let signs = |one: &webpki::Cert<'_>| {
-            X509Certificate::from_der(&one.der()).is_ok_and(|(_, parsed)| usage::signs_certificates(&parsed))
+            Certificate::read(&one.der()).is_some_and(|parsed| usage::signs_certificates(&parsed))
         };
         match path.intermediate_certificates().all(signs) {
             true => Ok(()),
@@ -180,9 +176,9 @@ impl Authorities {
         let seconds = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
         let between = path.intermediate_certificates().rev().map(|one| one.der());
         let all: Vec<_> = between.chain([path.end_entity().der()]).collect();
-        let mut issuer: Option<X509Certificate<'_>> = None;
+        let mut issuer: Option<Certificate<'_>> = None;
         for certificate in &all {
-            let (_, parsed) = X509Certificate::from_der(certificate).map_err(|_| Unverified::Malformed)?;
+            let parsed = Certificate::read(certificate).ok_or(Unverified::Malformed)?;
             match &issuer {
                 None => self.known.has_not_revoked(number, &parsed, seconds)?,
                 Some(issuer) => self.known.is_not_revoked(issuer, &parsed, seconds)?,
@@ -223,8 +219,7 @@ impl Authorities {
         most: usize,
     ) -> Result<HandshakeSignatureValid, Error> {
         let bad = || Error::InvalidCertificate(CertificateError::BadEncoding);
-        let (_, parsed) = X509Certificate::from_der(certificate).map_err(|_| bad())?;
-        let key = SubjectPublicKeyInfoDer::from(parsed.public_key().raw);
+        let key = Certificate::read(certificate).ok_or_else(bad)?.key();
         let key = RawPublicKeyEntity::try_from(&key).map_err(|_| bad())?;
         let mapped = self.known.algorithms.mapping.iter().find(|(scheme, _)| *scheme == signed.scheme);
         let candidates = mapped.map(|(_, algorithms)| *algorithms).unwrap_or_default();
@@ -255,8 +250,7 @@ fn named(why: Unverified, leaf: &CertificateDer<'_>, others: &[CertificateDer<'_
 }
 
 fn is_self_issued(certificate: &CertificateDer<'_>) -> bool {
-    X509Certificate::from_der(certificate)
-        .is_ok_and(|(_, parsed)| parsed.subject().as_raw() == parsed.issuer().as_raw())
+    Certificate::read(certificate).is_some_and(|parsed| parsed.is_self_issued())
 }
 
 fn unverified(error: &webpki::Error, revoked: Option<Unverified>) -> Unverified {

@@ -2,13 +2,12 @@
 //!
 //! Nothing is asked of anybody here, and no ASN.1 of OCSP is read: that is `millstream-acme`'s. Before: `direct`, which judges in the same way.
 
+use crate::certificate::Certificate;
 use rustls::crypto::{WebPkiSupportedAlgorithms, aws_lc_rs};
-use rustls_pki_types::{CertificateDer, SubjectPublicKeyInfoDer, UnixTime};
+use rustls_pki_types::{CertificateDer, UnixTime};
 use std::fmt;
 use std::time::Duration;
 use webpki::{EndEntityCert, KeyUsage, RawPublicKeyEntity};
-use x509_parser::certificate::X509Certificate;
-use x509_parser::prelude::FromDer;
 
 /// id-kp-OCSPSigning (RFC 6960 §4.2.2.2), as it stands in a certificate.
 const OCSP_SIGNING: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x09];
@@ -32,17 +31,11 @@ impl CertificateIssuer {
         leaf: &CertificateDer<'_>,
         among: impl IntoIterator<Item = &'a CertificateDer<'static>>,
     ) -> Option<CertificateIssuer> {
-        let (_, parsed) = X509Certificate::from_der(leaf).ok()?;
+        let parsed = Certificate::read(leaf)?;
         let algorithms = aws_lc_rs::default_provider().signature_verification_algorithms;
         let is_it = |candidate: &&CertificateDer<'static>| {
-            X509Certificate::from_der(candidate)
-                .is_ok_and(|(_, one)| one.subject().as_raw() == parsed.issuer().as_raw())
-                && is_signed(
-                    &algorithms,
-                    candidate,
-                    parsed.tbs_certificate.as_ref(),
-                    &parsed.signature_value.data,
-                )
+            Certificate::read(candidate).is_some_and(|one| one.subject.element == parsed.issuer.element)
+                && is_signed(&algorithms, candidate, parsed.signed.message, parsed.signed.signature)
         };
         let certificate = among.into_iter().find(is_it)?.clone();
         Some(CertificateIssuer { certificate, algorithms })
@@ -78,8 +71,8 @@ impl CertificateIssuer {
 
     /// Its name and its key as they go into the question (RFC 6960 §4.1.1): what is hashed.
     pub fn hashed(&self) -> Option<(Vec<u8>, Vec<u8>)> {
-        let (_, parsed) = X509Certificate::from_der(&self.certificate).ok()?;
-        Some((parsed.subject().as_raw().to_vec(), parsed.public_key().subject_public_key.data.to_vec()))
+        let parsed = Certificate::read(&self.certificate)?;
+        Some((parsed.subject.element.whole.to_vec(), parsed.public_key.to_vec()))
     }
 }
 
@@ -89,8 +82,7 @@ fn is_signed(
     message: &[u8],
     signature: &[u8],
 ) -> bool {
-    let Ok((_, parsed)) = X509Certificate::from_der(by) else { return false };
-    let key = SubjectPublicKeyInfoDer::from(parsed.public_key().raw);
+    let Some(key) = Certificate::read(by).map(|parsed| parsed.key()) else { return false };
     let Ok(key) = RawPublicKeyEntity::try_from(&key) else { return false };
     algorithms.all.iter().any(|algorithm| key.verify_signature(*algorithm, message, signature).is_ok())
 }

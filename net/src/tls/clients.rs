@@ -4,18 +4,18 @@
 //! judged by whoever serves a request, by the authorities of that request's server: so a session that is resumed, or a
 //! connection that asks for another server, brings no judgement along. Before: `authorities`, which judge.
 
+use super::TlsError;
 use super::authorities::Authorities;
 use super::schemes;
 use super::unverified::Unverified;
 use super::usage::Purpose;
-use super::{TlsError, der};
+use crate::certificate::Certificate;
 use millstream_conf::model::{ClientCertificates, VerifyClient};
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::WebPkiSupportedAlgorithms;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
 use rustls_pki_types::{CertificateDer, UnixTime};
-use x509_parser::prelude::{FromDer, X509Certificate};
 
 #[cfg(test)]
 mod tests;
@@ -73,10 +73,9 @@ impl Clients {
 fn names(authorities: &[CertificateDer<'_>]) -> Vec<DistinguishedName> {
     let mut names: Vec<DistinguishedName> = Vec::new();
     for authority in authorities {
-        let Ok((_, parsed)) = X509Certificate::from_der(authority) else { continue };
+        let Some(parsed) = Certificate::read(authority) else { continue };
         // The outer element is put around it again.
-        let inside = der::content(parsed.subject().as_raw()).unwrap_or_default();
-        let name = DistinguishedName::in_sequence(inside);
+        let name = DistinguishedName::in_sequence(parsed.subject.element.content);
         if !names.iter().any(|known| known.as_ref() == name.as_ref()) {
             names.push(name);
         }

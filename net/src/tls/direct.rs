@@ -4,15 +4,15 @@
 //! What is looked at is what OpenSSL looks at in such a chain of two (RFC 5280 §6.1): the signature, the time, and what is revoked;
 //! and the authorities above one that is known, for any chain. Next: `authorities`, which comes here.
 
-use super::der;
 use super::revocation::{self, RevocationList};
-use super::signed::{Signed, is_signed};
 use super::unverified::Unverified;
+use crate::certificate::Certificate;
+use crate::certificate::extension::{
+    ALTERNATIVE_NAMES, BASIC_CONSTRAINTS, EXTENDED_KEY_USAGE, KEY_USAGE, NETSCAPE_TYPE,
+};
+use crate::element::{self, SEQUENCE};
 use rustls::crypto::WebPkiSupportedAlgorithms;
 use rustls_pki_types::{CertificateDer, SubjectPublicKeyInfoDer, TrustAnchor};
-use x509_parser::certificate::X509Certificate;
-use x509_parser::extensions::ParsedExtension;
-use x509_parser::prelude::FromDer;
 
 /// What is known of authorities.
 #[derive(Debug)]
@@ -42,16 +42,15 @@ impl Known {
     }
 
     /// The certificate of the known authority of that number.
-    fn certificate(&self, number: usize) -> Option<X509Certificate<'_>> {
-        let certificate = self.certificates.get(*self.numbers.get(number)?)?;
-        X509Certificate::from_der(certificate).ok().map(|(_, parsed)| parsed)
+    fn certificate(&self, number: usize) -> Option<Certificate<'_>> {
+        Certificate::read(self.certificates.get(*self.numbers.get(number)?)?)
     }
 
     /// Whether the lists are of a certificate, and it is in none of them.
     pub(super) fn is_not_revoked(
         &self,
-        issuer: &X509Certificate<'_>,
-        certificate: &X509Certificate<'_>,
+        issuer: &Certificate<'_>,
+        certificate: &Certificate<'_>,
         now: i64,
     ) -> Result<(), Unverified> {
         let judge = |lists: &Vec<_>| revocation::judge(lists, issuer, certificate, &self.algorithms, now);
@@ -62,7 +61,7 @@ impl Known {
     pub(super) fn has_not_revoked(
         &self,
         number: usize,
-        certificate: &X509Certificate<'_>,
+        certificate: &Certificate<'_>,
         now: i64,
     ) -> Result<(), Unverified> {
         if self.lists.is_none() {
@@ -73,19 +72,14 @@ impl Known {
     }
 
     /// Whether the known authority's key signed the certificate.
-    fn has_signed(&self, anchor: &TrustAnchor<'_>, certificate: &X509Certificate<'_>) -> bool {
-        let key = SubjectPublicKeyInfoDer::from(der::sequence(&anchor.subject_public_key_info));
-        let signed = Signed {
-            message: certificate.tbs_certificate.as_ref(),
-            algorithm: certificate.signature_algorithm.algorithm.as_bytes(),
-            signature: &certificate.signature_value.data,
-        };
-        is_signed(&self.algorithms, &key, &signed)
+    fn has_signed(&self, anchor: &TrustAnchor<'_>, certificate: &Certificate<'_>) -> bool {
+        let key = element::write(SEQUENCE, &anchor.subject_public_key_info);
+        certificate.signed.is_by(&SubjectPublicKeyInfoDer::from(key), &self.algorithms)
     }
 
     /// The known authority that signed a certificate and is good at that time; none where nobody did.
-    fn signer(&self, parsed: &X509Certificate<'_>, now: i64) -> Option<Result<usize, Unverified>> {
-        let name = der::content(parsed.issuer().as_raw()).unwrap_or_default();
+    fn signer(&self, parsed: &Certificate<'_>, now: i64) -> Option<Result<usize, Unverified>> {
+        let name = parsed.issuer.element.content;
         let signs =
             |anchor: &TrustAnchor<'_>| anchor.subject.as_ref() == name && self.has_signed(anchor, parsed);
         let mut why = None;
@@ -105,7 +99,7 @@ impl Known {
         // Authorities may have signed each other.
         while count < self.anchors.len() {
             let Some(parsed) = self.certificate(number) else { break };
-            if parsed.subject().as_raw() == parsed.issuer().as_raw() {
+            if parsed.is_self_issued() {
                 // OpenSSL asks the lists of those that issued themselves too.
                 own = self.is_not_revoked(&parsed, &parsed, now).and(own);
                 break;
@@ -122,16 +116,15 @@ impl Known {
 /// Whether a known authority issued the certificate, and it is good at that time in seconds since the epoch: how many stand
 /// between.
 pub(super) fn judge(known: &Known, leaf: &CertificateDer<'_>, now: u64) -> Result<usize, Unverified> {
-    let Ok((rest, parsed)) = X509Certificate::from_der(leaf) else { return Err(Unverified::Malformed) };
-    if !rest.is_empty() {
-        return Err(Unverified::Malformed);
-    }
+    let parsed = Certificate::read(leaf).filter(|parsed| parsed.whole == &leaf[..]);
+    let parsed = parsed.ok_or(Unverified::Malformed)?;
     let now = i64::try_from(now).unwrap_or(i64::MAX);
     let number = issuer(known, leaf, &parsed, now)?;
-    if now < parsed.validity().not_before.timestamp() {
+    let (start, end) = parsed.validity();
+    if now < start {
         return Err(Unverified::NotYetValid);
     }
-    if now > parsed.validity().not_after.timestamp() {
+    if now > end {
         return Err(Unverified::Expired);
     }
     if !is_understood(&parsed) {
@@ -151,14 +144,13 @@ pub(super) fn judge(known: &Known, leaf: &CertificateDer<'_>, now: u64) -> Resul
 fn issuer(
     known: &Known,
     leaf: &CertificateDer<'_>,
-    parsed: &X509Certificate<'_>,
+    parsed: &Certificate<'_>,
     now: i64,
 ) -> Result<Option<usize>, Unverified> {
-    let is_self_issued = parsed.subject().as_raw() == parsed.issuer().as_raw();
-    if is_self_issued && known.certificates.iter().any(|one| one == leaf) {
+    if parsed.is_self_issued() && known.certificates.iter().any(|one| one == leaf) {
         return Ok(None);
     }
-    let name = der::content(parsed.issuer().as_raw()).unwrap_or_default();
+    let name = parsed.issuer.element.content;
     let named = |(_, anchor): &(usize, &TrustAnchor<'_>)| anchor.subject.as_ref() == name;
     let mut why = Unverified::UnknownIssuer;
     for (number, anchor) in known.anchors.iter().enumerate().filter(named) {
@@ -177,16 +169,10 @@ fn issuer(
     Err(why)
 }
 
-/// What a certificate says and calls critical must be understood.
-fn is_understood(parsed: &X509Certificate<'_>) -> bool {
-    parsed.extensions().iter().filter(|extension| extension.critical).all(|extension| {
-        matches!(
-            extension.parsed_extension(),
-            ParsedExtension::ExtendedKeyUsage(_)
-                | ParsedExtension::KeyUsage(_)
-                | ParsedExtension::BasicConstraints(_)
-                | ParsedExtension::SubjectAlternativeName(_)
-                | ParsedExtension::NSCertType(_)
-        )
+/// What a certificate says and calls critical must be understood. What it may be used for is read by `usage`.
+fn is_understood(parsed: &Certificate<'_>) -> bool {
+    parsed.extensions.iter().filter(|extension| extension.is_critical).all(|extension| {
+        extension.is_any(&[EXTENDED_KEY_USAGE, KEY_USAGE, NETSCAPE_TYPE])
+            || extension.is_any(&[BASIC_CONSTRAINTS, ALTERNATIVE_NAMES]) && extension.parts().is_some()
     })
 }

@@ -6,6 +6,8 @@
 use super::TlsError;
 use super::pem::{items, pair, read};
 use super::stamp::Stamp;
+use crate::certificate::Certificate;
+use crate::element::{self, INTEGER};
 use millstream_conf::model::{PemSource, Tls};
 use rustls::crypto::CryptoProvider;
 use rustls::sign::CertifiedKey;
@@ -13,7 +15,6 @@ use rustls_pki_types::CertificateDer;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use x509_parser::prelude::{FromDer, X509Certificate};
 
 /// The pairs of a server, in the order of its directives.
 #[derive(Default)]
@@ -177,9 +178,8 @@ impl HeldPair {
 
 /// Whether the number of the certificate stands in it, as an INTEGER (RFC 6960 §4.2.1).
 fn speaks_of(response: &[u8], leaf: &CertificateDer<'_>) -> bool {
-    let Ok((_, parsed)) = X509Certificate::from_der(leaf) else { return false };
-    let serial = parsed.raw_serial();
-    let element = [&[2, serial.len() as u8], serial].concat();
+    let Some(parsed) = Certificate::read(leaf) else { return false };
+    let element = element::write(INTEGER, parsed.raw_serial());
     response.windows(element.len()).any(|part| part == element)
 }
 

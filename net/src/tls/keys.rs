@@ -2,6 +2,7 @@
 //!
 //! The text may hold other things beside. Nothing of a key or a password is ever printed. Next: `certificates`.
 
+use crate::element::Element;
 use aes::{Aes128, Aes192, Aes256};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -107,11 +108,9 @@ impl<'a> Kept<'a> {
             let (cipher, vector) = self.cipher.ok_or_else(|| KeyError::Broken("no cipher".to_owned()))?;
             let plain = open_old(cipher, vector, sealed, password)?;
             // A wrong password may leave whole padding behind by chance.
-            return Ok(plain.filter(|plain| super::der::content(plain).is_some()).map(|plain| {
-                match self.form {
-                    KeyForm::Sec1 => PrivateSec1KeyDer::from(plain).into(),
-                    _ => PrivatePkcs1KeyDer::from(plain).into(),
-                }
+            return Ok(plain.filter(|plain| Element::read(plain).is_some()).map(|plain| match self.form {
+                KeyForm::Sec1 => PrivateSec1KeyDer::from(plain).into(),
+                _ => PrivatePkcs1KeyDer::from(plain).into(),
             }));
         };
         let broken = |error: pkcs8::Error| KeyError::Broken(error.to_string());

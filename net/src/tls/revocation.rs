@@ -5,18 +5,19 @@
 //! of, wherever it stands in the file. Next: `direct` and `authorities`, which ask for each certificate of a chain.
 
 use super::scope::{self, Scope};
-use super::signed::{Signed, is_signed};
 use super::unverified::Unverified;
 use super::usage;
+use crate::certificate::extension::{
+    AUTHORITY_KEY, CERTIFICATE_ISSUER, DELTA, DISTRIBUTION_POINTS, Extension, INVALIDITY_DATE,
+    ISSUING_DISTRIBUTION_POINT, REASON, SUBJECT_KEY, find,
+};
+use crate::certificate::name::Name;
+use crate::certificate::signed::{self, Signed};
+use crate::certificate::{Certificate, number, time};
+use crate::element::{Element, INTEGER, OCTET_STRING, SEQUENCE};
 use rustls::crypto::WebPkiSupportedAlgorithms;
-use rustls_pki_types::{CertificateRevocationListDer, SubjectPublicKeyInfoDer};
+use rustls_pki_types::CertificateRevocationListDer;
 use std::collections::HashSet;
-use x509_parser::certificate::X509Certificate;
-use x509_parser::error::X509Error;
-use x509_parser::extensions::{ParsedExtension, X509Extension};
-use x509_parser::prelude::FromDer;
-use x509_parser::revocation_list::{CertificateRevocationList, RevokedCertificate};
-use x509_parser::x509::{ReasonCode, X509Version};
 
 /// What one list says.
 #[derive(Debug)]
@@ -43,57 +44,60 @@ impl RevocationList {
     ///
     /// # Errors
     /// It is malformed.
-    pub(super) fn read(list: &CertificateRevocationListDer<'_>) -> Result<Option<Self>, X509Error> {
-        let (rest, parsed) = CertificateRevocationList::from_der(list).map_err(|error| match error {
-            x509_parser::nom::Err::Error(error) | x509_parser::nom::Err::Failure(error) => error,
-            x509_parser::nom::Err::Incomplete(_) => X509Error::Generic,
-        })?;
-        if !rest.is_empty() {
-            return Err(X509Error::Generic);
+    pub(super) fn read(list: &CertificateRevocationListDer<'_>) -> Result<Option<Self>, &'static str> {
+        let (signed, fields) = Element::read(list).and_then(Signed::read).ok_or("generic error")?;
+        let mut fields = fields.into_iter().peekable();
+        let version = fields.next_if(|field| field.tag == INTEGER);
+        // 1 is version 2; a list of version 1 has none.
+        if version.is_some_and(|version| number(version) != Some(1)) {
+            return Err("invalid version");
         }
-        if !matches!(parsed.version(), None | Some(X509Version::V2)) {
-            return Err(X509Error::InvalidVersion);
-        }
-        let scope = match find(parsed.extensions(), ISSUING_DISTRIBUTION_POINT) {
-            Some(extension) => Scope::read(extension.value),
+        let algorithm = fields.next().and_then(|algorithm| signed::algorithm_of(&algorithm));
+        algorithm.ok_or("invalid algorithm identifier")?;
+        let issuer = fields.next().and_then(Name::read).ok_or("invalid X.509 name")?;
+        let this_update = fields.next().and_then(time::read).ok_or("invalid date")?;
+        let next_update = fields.next_if(|field| matches!(field.tag, time::UTC | time::GENERALIZED));
+        let next_update = next_update.map(|next| time::read(next).ok_or("invalid date")).transpose()?;
+        let entries = fields.next_if(|field| field.tag == SEQUENCE).map(|all| all.parts(SEQUENCE));
+        let entries = entries.map_or(Some(Vec::new()), |entries| entries).ok_or("invalid extensions")?;
+        let entries: Option<Vec<_>> = entries.into_iter().map(Entry::read).collect();
+        let entries = entries.ok_or("invalid extensions")?;
+        let extensions = fields.next().map(|own| Extension::all(Element::read(own.tagged(0xa0)?)?));
+        let extensions = extensions.unwrap_or_else(|| Some(Vec::new())).filter(|_| fields.next().is_none());
+        let extensions = extensions.ok_or("invalid extensions")?;
+        let scope = match find(&extensions, &ISSUING_DISTRIBUTION_POINT) {
+            Some(point) => Scope::read(point),
             None => Some(Scope::default()),
         };
-        let are_known = parsed.extensions().iter().all(is_known)
-            && parsed
-                .iter_revoked_certificates()
-                .flat_map(RevokedCertificate::extensions)
-                .all(is_known_of_entry);
+        let are_known = extensions.iter().all(is_known)
+            && entries.iter().flat_map(|entry| &entry.extensions).all(is_known_of_entry);
         let Some(scope) = scope.filter(|_| are_known) else { return Ok(None) };
-        let is_removed = |entry: &&RevokedCertificate<'_>| {
-            entry.reason_code().is_some_and(|(_, reason)| reason == ReasonCode::RemoveFromCRL)
-        };
-        let revoked = parsed.iter_revoked_certificates().filter(|entry| !is_removed(entry));
+        let revoked = entries.iter().filter(|entry| !entry.is_removed());
         Ok(Some(RevocationList {
-            issuer: parsed.issuer().as_raw().to_vec(),
-            key: parsed.extensions().iter().find_map(|extension| match extension.parsed_extension() {
-                ParsedExtension::AuthorityKeyIdentifier(key) => {
-                    key.key_identifier.as_ref().map(|key| key.0.to_vec())
-                }
-                _ => None,
-            }),
-            this_update: parsed.last_update().timestamp(),
-            next_update: parsed.next_update().map(|time| time.timestamp()),
-            revoked: revoked.map(|entry| entry.raw_serial().to_vec()).collect(),
+            issuer: issuer.element.whole.to_vec(),
+            key: extensions
+                .iter()
+                .filter(|extension| extension.is(&AUTHORITY_KEY))
+                .find_map(Extension::authority_key)
+                .map(<[u8]>::to_vec),
+            this_update,
+            next_update,
+            revoked: revoked.map(|entry| entry.serial.to_vec()).collect(),
             scope,
-            is_delta: find(parsed.extensions(), DELTA).is_some(),
-            message: parsed.tbs_cert_list.as_ref().to_vec(),
-            algorithm: parsed.signature_algorithm.algorithm.as_bytes().to_vec(),
-            signature: parsed.signature_value.data.to_vec(),
+            is_delta: find(&extensions, &DELTA).is_some(),
+            message: signed.message.to_vec(),
+            algorithm: signed.algorithm.to_vec(),
+            signature: signed.signature.to_vec(),
         }))
     }
 
     /// Whether it is of the issuer with this key, and the certificate with these distribution points is part of what it is of.
-    fn is_of(&self, key: Option<&[u8]>, certificate: &X509Certificate<'_>, points: &[&[u8]]) -> bool {
+    fn is_of(&self, key: Option<&[u8]>, certificate: &Certificate<'_>, points: &[&[u8]]) -> bool {
         // Two authorities may have one name.
         let is_of_key = self.key.as_deref().zip(key).is_none_or(|(of, key)| of == key);
         is_of_key
-            && self.issuer == certificate.issuer().as_raw()
-            && self.scope.has(certificate.is_ca(), points)
+            && self.issuer == certificate.issuer.element.whole
+            && self.scope.has(certificate.is_authority(), points)
     }
 
     /// Whether it says all that is to be said of the certificates that it is of.
@@ -114,20 +118,17 @@ impl RevocationList {
 /// not be in it.
 pub(super) fn judge(
     lists: &[RevocationList],
-    issuer: &X509Certificate<'_>,
-    certificate: &X509Certificate<'_>,
+    issuer: &Certificate<'_>,
+    certificate: &Certificate<'_>,
     algorithms: &WebPkiSupportedAlgorithms,
     now: i64,
 ) -> Result<(), Unverified> {
     if !usage::signs_lists(issuer) {
         return Err(Unverified::NoRevocationList);
     }
-    let key = issuer.extensions().iter().find_map(|extension| match extension.parsed_extension() {
-        ParsedExtension::SubjectKeyIdentifier(key) => Some(key.0),
-        _ => None,
-    });
-    let points = find(certificate.extensions(), DISTRIBUTION_POINTS);
-    let points = scope::points(points.map(|points| points.value));
+    let key = find(&issuer.extensions, &SUBJECT_KEY);
+    let key = key.and_then(|key| Element::read(key.value)?.tagged(OCTET_STRING));
+    let points = scope::points(find(&certificate.extensions, &DISTRIBUTION_POINTS));
     let of_it: Vec<_> = lists.iter().filter(|list| list.is_of(key, certificate, &points)).collect();
     let in_force = |list: &&&RevocationList| list.is_in_force(now);
     let newest =
@@ -144,9 +145,9 @@ pub(super) fn judge(
     // Older ones are replaced by it. Those of the same second say the same of when they are from, so that each counts; those that are
     // not whole add to it.
     let mut found = Ok(());
-    let key = SubjectPublicKeyInfoDer::from(issuer.public_key().raw);
+    let key = issuer.key();
     for list in of_it.iter().filter(in_force).filter(|list| list.this_update >= newest) {
-        if !is_signed(algorithms, &key, &list.signed()) {
+        if !list.signed().is_by(&key, algorithms) {
             found = Err(Unverified::RevocationListSignature);
         } else if list.revoked.contains(certificate.raw_serial()) {
             return Err(Unverified::Revoked);
@@ -155,36 +156,36 @@ pub(super) fn judge(
     found
 }
 
-/// The last number of the extensions of RFC 5280, 2.5.29.N.
-const REASON: u8 = 21;
-const INVALIDITY_DATE: u8 = 24;
-const DELTA: u8 = 27;
-const ISSUING_DISTRIBUTION_POINT: u8 = 28;
-const CERTIFICATE_ISSUER: u8 = 29;
-const DISTRIBUTION_POINTS: u8 = 31;
-const AUTHORITY_KEY: u8 = 35;
+/// What a list says of one certificate.
+struct Entry<'a> {
+    serial: &'a [u8],
+    extensions: Vec<Extension<'a>>,
+}
 
-fn number(extension: &X509Extension<'_>) -> Option<u8> {
-    match extension.oid.as_bytes() {
-        [0x55, 0x1d, number] => Some(*number),
-        _ => None,
+impl<'a> Entry<'a> {
+    fn read(entry: Element<'a>) -> Option<Self> {
+        let (serial, date, extensions) = match entry.parts(SEQUENCE)?[..] {
+            [serial, date] => (serial, date, Vec::new()),
+            [serial, date, own] => (serial, date, Extension::all(own)?),
+            _ => return None,
+        };
+        time::read(date)?;
+        Some(Entry { serial: serial.tagged(INTEGER)?, extensions })
+    }
+
+    /// Whether it only takes back what an earlier list says (RFC 5280 §5.3.1).
+    fn is_removed(&self) -> bool {
+        const REMOVE_FROM_CRL: &[u8] = &[0x0a, 1, 8];
+        find(&self.extensions, &REASON).is_some_and(|reason| reason.value == REMOVE_FROM_CRL)
     }
 }
 
-fn find<'a>(extensions: &'a [X509Extension<'a>], of: u8) -> Option<&'a X509Extension<'a>> {
-    extensions.iter().find(|extension| number(extension) == Some(of))
-}
-
-fn is_known(extension: &X509Extension<'_>) -> bool {
-    !extension.critical
-        || matches!(number(extension), Some(DELTA | ISSUING_DISTRIBUTION_POINT | AUTHORITY_KEY))
+fn is_known(extension: &Extension<'_>) -> bool {
+    !extension.is_critical || extension.is_any(&[DELTA, ISSUING_DISTRIBUTION_POINT, AUTHORITY_KEY])
 }
 
 /// Whether an entry says what is known. One of another authority's certificate is not: its number says nothing of ours.
-fn is_known_of_entry(extension: &X509Extension<'_>) -> bool {
-    match number(extension) {
-        Some(REASON | INVALIDITY_DATE) => true,
-        Some(CERTIFICATE_ISSUER) => false,
-        _ => !extension.critical,
-    }
+fn is_known_of_entry(extension: &Extension<'_>) -> bool {
+    extension.is_any(&[REASON, INVALIDITY_DATE])
+        || !extension.is_critical && !extension.is(&CERTIFICATE_ISSUER)
 }

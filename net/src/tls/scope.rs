@@ -3,7 +3,8 @@
 //!
 //! Read strictly: what is not understood of a scope would make it wider than it is. Next: `revocation`, which asks.
 
-use super::der;
+use crate::certificate::extension::Extension;
+use crate::element::{Element, SEQUENCE};
 
 /// The certificates that a list is of; all of them by default.
 #[derive(Debug, Default)]
@@ -18,9 +19,9 @@ pub(super) struct Scope {
 
 impl Scope {
     /// Reads an issuing distribution point; none where a list with it is of no certificate whose authority signed the list.
-    pub(super) fn read(point: &[u8]) -> Option<Self> {
+    pub(super) fn read(point: &Extension<'_>) -> Option<Self> {
         let mut scope = Scope::default();
-        for (tag, content) in der::elements(sequence(point)?)? {
+        for Element { tag, content, .. } in point.parts()? {
             match (tag, content) {
                 (0xa0, names) => {
                     scope.names = Some(read_names(names)?.into_iter().map(<[u8]>::to_vec).collect())
@@ -46,12 +47,11 @@ impl Scope {
 }
 
 /// The names of the distribution points of a certificate. Those for some reasons, or with lists of other authorities, are left out.
-pub(super) fn points(extension: Option<&[u8]>) -> Vec<&[u8]> {
-    let all = extension.and_then(sequence).and_then(der::elements).unwrap_or_default();
+pub(super) fn points<'a>(extension: Option<&Extension<'a>>) -> Vec<&'a [u8]> {
+    let all = extension.and_then(Extension::parts).unwrap_or_default();
     all.into_iter()
-        .filter(|(tag, _)| *tag == 0x30)
-        .filter_map(|(_, point)| match der::elements(point)?.as_slice() {
-            [(0xa0, names)] => read_names(names),
+        .filter_map(|point| match point.parts(SEQUENCE)?[..] {
+            [names] => read_names(names.tagged(0xa0)?),
             _ => None,
         })
         .flatten()
@@ -60,16 +60,11 @@ pub(super) fn points(extension: Option<&[u8]>) -> Vec<&[u8]> {
 
 /// The names of one distribution point: full names, or one that is relative to the authority's. Tags are kept with them.
 fn read_names(point: &[u8]) -> Option<Vec<&[u8]>> {
-    match der::elements(point)?.as_slice() {
-        [(0xa0, names)] => der::split(names),
-        [(0xa1, _)] => Some(vec![point]),
-        _ => None,
-    }
-}
-
-fn sequence(bytes: &[u8]) -> Option<&[u8]> {
-    match der::elements(bytes)?.as_slice() {
-        [(0x30, content)] => Some(content),
+    match Element::read(point)? {
+        Element { tag: 0xa0, content, .. } => {
+            Some(Element::all(content)?.into_iter().map(|name| name.whole).collect())
+        }
+        Element { tag: 0xa1, .. } => Some(vec![point]),
         _ => None,
     }
 }

@@ -4,8 +4,12 @@
 //! certificates, and whoever shows a certificate needs a key that proves it. Next: `direct` and `authorities`, which judge by it.
 
 use super::unverified::Unverified;
-use x509_parser::certificate::X509Certificate;
-use x509_parser::extensions::ParsedExtension;
+use crate::certificate::Certificate;
+use crate::certificate::extension::{EXTENDED_KEY_USAGE, KEY_USAGE, NETSCAPE_TYPE};
+use crate::element::Element;
+use der::asn1::ObjectIdentifier;
+
+const ANY_USE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.37.0");
 
 /// What a certificate is shown as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,36 +21,29 @@ pub(super) enum Purpose {
 }
 
 /// Whether an authority's key may sign certificates. One that says nothing of its key may.
-pub(super) fn signs_certificates(authority: &X509Certificate<'_>) -> bool {
-    !matches!(authority.key_usage(), Ok(Some(usage)) if !usage.value.key_cert_sign())
+pub(super) fn signs_certificates(authority: &Certificate<'_>) -> bool {
+    authority.all(&KEY_USAGE).all(|usage| usage.has_bit(5))
 }
 
 /// Whether it may sign lists of what is revoked.
-pub(super) fn signs_lists(authority: &X509Certificate<'_>) -> bool {
-    !matches!(authority.key_usage(), Ok(Some(usage)) if !usage.value.crl_sign())
+pub(super) fn signs_lists(authority: &Certificate<'_>) -> bool {
+    authority.all(&KEY_USAGE).all(|usage| usage.has_bit(6))
 }
 
 /// Whether a certificate is for that purpose: where it says what it is for, this must be among it.
 ///
 /// # Errors
 /// [`Unverified::Purpose`].
-pub(super) fn is_for(purpose: Purpose, shown: &X509Certificate<'_>) -> Result<(), Unverified> {
-    let fits = shown.extensions().iter().all(|extension| match extension.parsed_extension() {
-        ParsedExtension::ExtendedKeyUsage(usage) => match purpose {
-            Purpose::Client => usage.client_auth || usage.any,
-            Purpose::Server => usage.server_auth || usage.any,
-        },
-        // With RSA a server's key may also open what the client has sealed; a client's signs or agrees.
-        ParsedExtension::KeyUsage(usage) => {
-            usage.digital_signature()
-                || usage.key_agreement()
-                || purpose == Purpose::Server && usage.key_encipherment()
-        }
-        ParsedExtension::NSCertType(kind) => match purpose {
-            Purpose::Client => kind.ssl_client(),
-            Purpose::Server => kind.ssl_server(),
-        },
-        _ => true,
-    });
+pub(super) fn is_for(purpose: Purpose, shown: &Certificate<'_>) -> Result<(), Unverified> {
+    // With RSA a server's key may also open what the client has sealed; a client's signs or agrees.
+    let (own, key_bits, netscape_bit) = match purpose {
+        Purpose::Client => (ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.2"), &[0, 4][..], 0),
+        Purpose::Server => (ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.1"), &[0, 4, 2][..], 1),
+    };
+    let is_own = |one: &Element<'_>| [own, ANY_USE].iter().any(|id| one.identifier() == Some(id.as_bytes()));
+    let fits =
+        shown.all(&EXTENDED_KEY_USAGE).all(|usage| usage.parts().is_some_and(|all| all.iter().any(is_own)))
+            && shown.all(&KEY_USAGE).all(|usage| key_bits.iter().any(|bit| usage.has_bit(*bit)))
+            && shown.all(&NETSCAPE_TYPE).all(|kind| kind.has_bit(netscape_bit));
     if fits { Ok(()) } else { Err(Unverified::Purpose) }
 }

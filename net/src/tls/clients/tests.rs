@@ -1,6 +1,9 @@
 //! Chains made on the spot, each with what is to be found of it; and handshakes in which certificates are shown.
 
 use super::*;
+use crate::certificate::extension::SUBJECT_KEY;
+use crate::certificate::tests::{Made, extensions};
+use crate::element::{self, Element};
 use crate::tls::pem;
 use crate::tls::tests::{Files, VERSION_1, VERSION_1_KEY, handshake, on_runtime, tls};
 use crate::tls::{ServerTls, TlsInfo, clients};
@@ -182,6 +185,60 @@ fn a_certificate_of_version_1_is_judged_too() {
     assert_eq!(known(&top.pem(), None).judge(&[own]), Err(Unverified::SelfSigned));
 }
 
+/// As OpenSSL does, which looks at these too.
+#[test]
+fn what_the_library_does_not_look_at_is_judged_by_what_it_says_however_it_is_encoded() {
+    const SIGNS: &[u8] = &[3, 2, 7, 0x80];
+    const IS_CRITICAL: &[u8] = &[1, 1, 0xff];
+    let (top, by_top) = root("top");
+    let issuer = crate::certificate::Certificate::read(top.der()).expect("a certificate");
+    let (issuer, key) = (issuer.issuer.element.whole.to_vec(), issuer.key().to_vec());
+    let made = || Made { issuer: issuer.clone(), key: key.clone(), ..Made::default() };
+    let says = |all: &[(u8, &[u8], &[u8])]| Made { rest: extensions(all), ..made() };
+    let long: Vec<u8> = (1..=30).collect();
+    let name = |tag: u8, text: &[u8]| {
+        let member = sequence(&[&[6, 3, 0x55, 4, 3][..], &element::write(tag, text)].concat());
+        sequence(&element::write(element::SET, &member))
+    };
+    let purpose = Err(Unverified::Purpose);
+    for (made, expected) in [
+        (made(), Ok(())),
+        (Made { serial: element::write(2, &[0xff]), ..made() }, Ok(())),
+        (Made { serial: element::write(2, &long), ..made() }, Ok(())),
+        (Made { subject: sequence(b""), ..made() }, Ok(())),
+        (Made { subject: name(0x1c, &[0, 0, 0, b'm']), ..made() }, Ok(())),
+        (Made { subject: name(0x14, b"\xe9"), ..made() }, Ok(())),
+        (Made { start: element::write(0x17, b"500101000000Z"), ..made() }, Ok(())),
+        (Made { end: element::write(0x18, b"20210101000000Z"), ..made() }, Err(Unverified::Expired)),
+        (Made { start: element::write(0x17, b"2001010000ZZZ"), ..made() }, Err(Unverified::Malformed)),
+        (says(&[(15, &[], SIGNS)]), Ok(())),
+        (says(&[(15, &[], &[3, 5, 0, 0x80, 0, 0, 0])]), Ok(())),
+        (says(&[(15, IS_CRITICAL, SIGNS), (99, &[], b"")]), Ok(())),
+        (says(&[(15, &[], &[3, 2, 1, 6])]), purpose),
+        // A bit that is beyond the last.
+        (says(&[(15, &[], &[3, 2, 8, 0x80])]), purpose),
+        (says(&[(15, &[], &[3, 1, 0])]), purpose),
+        (says(&[(15, &[], &[4, 1, 0x80])]), purpose),
+        (says(&[(15, &[], SIGNS), (15, &[], &[3, 2, 1, 6])]), purpose),
+        (says(&[(37, &[], &sequence(&[6, 8, 0x2b, 6, 1, 5, 5, 7, 3, 2]))]), Ok(())),
+        (says(&[(37, &[], &sequence(&[6, 4, 0x55, 0x1d, 0x25, 0]))]), Ok(())),
+        (says(&[(37, &[], &sequence(&[6, 8, 0x2b, 6, 1, 5, 5, 7, 3, 1]))]), purpose),
+        (says(&[(37, &[], &sequence(b""))]), purpose),
+        (says(&[(37, &[], b"")]), purpose),
+        (says(&[(17, IS_CRITICAL, &sequence(&[0x82, 1, b'a']))]), Ok(())),
+        (says(&[(17, IS_CRITICAL, &[0x30, 9])]), purpose),
+        (says(&[(99, IS_CRITICAL, b"")]), purpose),
+        // The same, as a number that is not zero.
+        (says(&[(99, &[1, 1, 1], b"")]), purpose),
+    ] {
+        let signed = made.signed(|told| by_top.key().sign(told).expect("a signature"));
+        let judged = known(&top.pem(), None).judge(&[CertificateDer::from(signed.clone())]);
+        assert_eq!(judged, expected, "{}", signed.escape_ascii());
+        let followed = CertificateDer::from([&signed[..], &[0]].concat());
+        assert_eq!(known(&top.pem(), None).judge(&[followed]), Err(Unverified::Malformed));
+    }
+}
+
 #[test]
 fn what_an_authority_has_revoked_is_refused_and_so_is_what_it_has_no_list_for() {
     let (top, by_top) = root("top");
@@ -350,20 +407,20 @@ impl Listed {
 
     /// With an issuing distribution point.
     fn scope(self, point: &[u8]) -> Self {
-        self.with(28, true, &der::sequence(point))
+        self.with(28, true, &sequence(point))
     }
 
     fn signed(&self, of: &Certificate, by: &KeyPair) -> String {
-        let (_, parsed) = X509Certificate::from_der(of.der()).expect("a certificate");
+        let parsed = crate::certificate::Certificate::read(of.der()).expect("a certificate");
         // ecdsa-with-SHA256.
-        let algorithm = der::sequence(&[0x06, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 2]);
+        let algorithm = sequence(&[0x06, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 2]);
         let time = |year: i32| [&[0x18, 15][..], format!("{year}0101000000Z").as_bytes()].concat();
         let reason = self.reason.map(|reason| extension(21, false, &[0x0a, 1, reason]));
-        let reason = reason.map(|reason| der::sequence(&reason)).unwrap_or_default();
-        let entry = |number: &u8| der::sequence(&[&[0x02, 1, *number][..], &time(2018), &reason].concat());
+        let reason = reason.map(|reason| sequence(&reason)).unwrap_or_default();
+        let entry = |number: &u8| sequence(&[&[0x02, 1, *number][..], &time(2018), &reason].concat());
         let revoked = match self.numbers.is_empty() {
             true => Vec::new(),
-            false => der::sequence(&self.numbers.iter().flat_map(entry).collect::<Vec<u8>>()),
+            false => sequence(&self.numbers.iter().flat_map(entry).collect::<Vec<u8>>()),
         };
         let one =
             |(number, is_critical, value): &(u8, bool, Vec<u8>)| extension(*number, *is_critical, value);
@@ -372,35 +429,33 @@ impl Listed {
             _ => {
                 let own =
                     [extension(20, false, &[0x02, 1, 1])].into_iter().chain(self.extensions.iter().map(one));
-                (&[0x02, 1, 1][..], tagged(0xa0, &der::sequence(&own.flatten().collect::<Vec<u8>>())))
+                (&[0x02, 1, 1][..], element::write(0xa0, &sequence(&own.flatten().collect::<Vec<u8>>())))
             }
         };
-        let subject = parsed.subject().as_raw();
+        let subject = parsed.subject.element.whole;
         let (from, until) = (time(self.from), if self.until == 0 { Vec::new() } else { time(self.until) });
         let told = [version, &algorithm, subject, &from, &until, &revoked, &extensions].concat();
-        let told = der::sequence(&told);
+        let told = sequence(&told);
         let signature = by.sign(&told).expect("a signature");
-        let signed = tagged(0x03, &[&[0][..], &signature].concat());
-        let list = der::sequence(&[told, algorithm, signed].concat());
+        let signed = element::write(0x03, &[&[0][..], &signature].concat());
+        let list = sequence(&[told, algorithm, signed].concat());
         format!("-----BEGIN X509 CRL-----\n{}\n-----END X509 CRL-----\n", STANDARD.encode(list))
     }
 }
 
-fn tagged(tag: u8, content: &[u8]) -> Vec<u8> {
-    let mut bytes = der::sequence(content);
-    bytes[0] = tag;
-    bytes
+fn sequence(content: &[u8]) -> Vec<u8> {
+    element::write(element::SEQUENCE, content)
 }
 
 /// An extension 2.5.29.N.
 fn extension(number: u8, is_critical: bool, value: &[u8]) -> Vec<u8> {
     let critical: &[u8] = if is_critical { &[0x01, 1, 0xff] } else { &[] };
-    der::sequence(&[&[0x06, 3, 0x55, 0x1d, number][..], critical, &tagged(0x04, value)].concat())
+    sequence(&[&[0x06, 3, 0x55, 0x1d, number][..], critical, &element::write(0x04, value)].concat())
 }
 
 /// The name of a distribution point that is at this URL.
 fn point(url: &str) -> Vec<u8> {
-    tagged(0xa0, &tagged(0xa0, &tagged(0x86, url.as_bytes())))
+    element::write(0xa0, &element::write(0xa0, &element::write(0x86, url.as_bytes())))
 }
 
 const REVOKED: Result<(), Unverified> = Err(Unverified::Revoked);
@@ -480,10 +535,15 @@ fn a_list_of_a_part_of_the_certificates_counts_for_those_alone() {
     const USERS: &[u8] = &[0x81, 1, 0xff];
     const AUTHORITIES: &[u8] = &[0x82, 1, 0xff];
     let (here, there) = (point("http://a/1"), point("http://a/2"));
-    let own = tagged(0xa0, &tagged(0xa1, b""));
+    let own = element::write(0xa0, &element::write(0xa1, b""));
     let named = [&here[..], USERS].concat();
-    let two =
-        tagged(0xa0, &tagged(0xa0, &[tagged(0x86, b"http://a/2"), tagged(0x86, b"http://a/1")].concat()));
+    let two = element::write(
+        0xa0,
+        &element::write(
+            0xa0,
+            &[element::write(0x86, b"http://a/2"), element::write(0x86, b"http://a/1")].concat(),
+        ),
+    );
     let is_revoked = [REVOKED, Ok(()), REVOKED, Ok(())];
     let old = |list: Listed| Listed { from: 2017, ..list };
     let full = || [V1, V2];
@@ -538,15 +598,12 @@ fn a_list_that_another_key_signed_does_not_count_and_none_does_of_a_key_that_may
     me.serial_number = Some(SerialNumber::from(7u64));
     let chain = [issued(&me, &by_top)];
     let key_of = |of: &Certificate| {
-        let (_, parsed) = X509Certificate::from_der(of.der()).expect("a certificate");
-        parsed.extensions().iter().find_map(|extension| match extension.parsed_extension() {
-            x509_parser::extensions::ParsedExtension::SubjectKeyIdentifier(key) => Some(key.0.to_vec()),
-            _ => None,
-        })
+        let parsed = crate::certificate::Certificate::read(of.der()).expect("a certificate");
+        let key = parsed.all(&SUBJECT_KEY).next().expect("it says which key it has");
+        Element::read(key.value).expect("an element").content.to_vec()
     };
-    let naming = |list: Listed, of: &Certificate| {
-        list.with(35, false, &der::sequence(&tagged(0x80, &key_of(of).expect("a key's identifier"))))
-    };
+    let naming =
+        |list: Listed, of: &Certificate| list.with(35, false, &sequence(&element::write(0x80, &key_of(of))));
     let new = Listed { from: 2020, ..V2 };
     let forged = Err(Unverified::RevocationListSignature);
     for (lists, expected) in [
