@@ -11,7 +11,7 @@ use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use hdrhistogram::Histogram;
 use std::io::{Read as _, Write as _};
-use std::{iter, mem};
+use std::iter;
 
 /// The longest text that is read back: far more than a histogram of a day has (one of 24 hours is below 200 KB).
 const LONGEST: usize = 4 << 20;
@@ -48,45 +48,31 @@ pub fn encode(histogram: &Histogram<u64>) -> String {
     // A Vec takes everything.
     _ = deflated.write_all(&v2(histogram));
     let deflated = deflated.finish().unwrap_or_default();
-    let mut bytes = V2_DEFLATED.to_be_bytes().to_vec();
-    bytes.extend((deflated.len() as u32).to_be_bytes());
-    STANDARD.encode([bytes, deflated].concat())
+    let words = [V2_DEFLATED, deflated.len() as u32].map(u32::to_be_bytes);
+    STANDARD.encode([words.as_flattened(), &deflated].concat())
 }
 
 fn v2(histogram: &Histogram<u64>) -> Vec<u8> {
-    let (mut counts, mut zeros) = (Vec::new(), 0);
+    let mut numbers: Vec<i64> = Vec::new();
     let values = iter::successors(Some(0), |&value| next(histogram, value));
     for value in values.take_while(|&value| value <= histogram.max()) {
-        match histogram.count_at(value) {
-            0 => zeros += 1,
-            count => {
-                put_zeros(&mut counts, mem::take(&mut zeros));
-                // No run of a day reaches half of what a u64 counts.
-                put(&mut counts, i64::try_from(count).unwrap_or(i64::MAX));
-            }
+        match (histogram.count_at(value), numbers.last_mut()) {
+            (0, Some(zeros @ ..=0)) => *zeros = (*zeros - 1).min(-2),
+            // No run of a day reaches half of what a u64 counts.
+            (count, _) => numbers.push(i64::try_from(count).unwrap_or(i64::MAX)),
         }
     }
-    put_zeros(&mut counts, zeros);
-    let mut bytes = V2.to_be_bytes().to_vec();
-    // The length of the counts, and the offset of their first index.
-    bytes
-        .extend([counts.len() as u32, 0, u32::from(histogram.sigfig())].map(u32::to_be_bytes).as_flattened());
-    // The last is a factor from whole numbers to fractions.
-    bytes.extend([histogram.low(), histogram.high(), 1_f64.to_bits()].map(u64::to_be_bytes).as_flattened());
-    [bytes, counts].concat()
+    let mut counts = Vec::new();
+    numbers.into_iter().for_each(|number| put(&mut counts, number));
+    // The offset of the first index is 0, and the factor from whole numbers to fractions 1.
+    let words = [V2, counts.len() as u32, 0, u32::from(histogram.sigfig())].map(u32::to_be_bytes);
+    let bounds = [histogram.low(), histogram.high(), 1_f64.to_bits()].map(u64::to_be_bytes);
+    [words.as_flattened(), bounds.as_flattened(), &counts].concat()
 }
 
 /// The next value that is told apart from this one.
 fn next(histogram: &Histogram<u64>, value: u64) -> Option<u64> {
     Some(histogram.next_non_equivalent(value)).filter(|next| !histogram.equivalent(value, *next))
-}
-
-fn put_zeros(bytes: &mut Vec<u8>, zeros: i64) {
-    match zeros {
-        0 => {}
-        1 => put(bytes, 0),
-        _ => put(bytes, -zeros),
-    }
 }
 
 fn put(bytes: &mut Vec<u8>, number: i64) {
@@ -148,12 +134,11 @@ fn number(bytes: &mut &[u8]) -> Option<i64> {
     let mut number = 0;
     for index in 0..LONGEST_NUMBER {
         let [byte] = take(bytes)?;
-        let is_last = byte < 0x80 || index + 1 == LONGEST_NUMBER;
-        let bits = if index + 1 == LONGEST_NUMBER { byte } else { byte & 0x7f };
-        number |= u64::from(bits) << (7 * index);
-        if is_last {
+        if byte < 0x80 || index + 1 == LONGEST_NUMBER {
+            number |= u64::from(byte) << (7 * index);
             break;
         }
+        number |= u64::from(byte & 0x7f) << (7 * index);
     }
     Some((number >> 1) as i64 ^ -((number & 1) as i64))
 }
