@@ -3,10 +3,9 @@
 //! All latencies, none of them sampled: the log has the whole histograms, the text their counts below bounds.
 //! Next: `outcome`, whose figures these are.
 
+use crate::histogram;
 use crate::outcome::{Latency, Outcome};
-use hdrhistogram::serialization::V2DeflateSerializer;
-use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 /// Upper bounds of the buckets, seconds: those of Prometheus's clients, and finer ones below.
 const BUCKETS: [f64; 17] = [
@@ -21,27 +20,23 @@ const MILLISECOND: f64 = 1e3;
 /// The latencies as text of HdrHistogram: an interval log (V2) with the whole run as one interval, once from when requests
 /// were due, once from when they were sent (tag `service`) and once to the first byte (tag `first_byte`). Values are microseconds.
 pub fn interval_log(outcome: &Outcome) -> String {
-    let mut bytes = Vec::new();
-    let mut serializer = V2DeflateSerializer::new();
-    let start = UNIX_EPOCH + Duration::from_millis(outcome.began_unix_milliseconds);
-    // A Vec takes everything, and what a run writes fits the format.
-    if let Ok(mut log) = IntervalLogWriterBuilder::new()
-        .add_comment("millstream bench; latencies in microseconds")
-        .with_start_time(start)
-        .with_base_time(start)
-        .with_max_value_divisor(1.0)
-        .begin_log_with(&mut bytes, &mut serializer)
-    {
-        let length = Duration::try_from_secs_f64(outcome.seconds).unwrap_or_default();
-        for (tag, latency) in [
-            (None, &outcome.latency),
-            (Some("service"), &outcome.service),
-            (Some("first_byte"), &outcome.first_byte),
-        ] {
-            _ = log.write_histogram(&latency.decoded(), Duration::ZERO, length, tag.and_then(Tag::new));
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    let start = outcome.began_unix_milliseconds as f64 / 1e3;
+    let length = Duration::try_from_secs_f64(outcome.seconds).unwrap_or_default().as_secs_f64();
+    let line = |(tag, latency): (&str, &Latency)| {
+        let histogram = latency.decoded();
+        let (most, text) = (histogram.max() as f64, histogram::encode(&histogram));
+        format!("{tag}0.000,{length:.3},{most:.3},{text}\n")
+    };
+    let lines = [
+        ("", &outcome.latency),
+        ("Tag=service,", &outcome.service),
+        ("Tag=first_byte,", &outcome.first_byte),
+    ];
+    format!(
+        "#millstream bench; latencies in microseconds\n#[StartTime: {start:.3} (seconds since epoch)]\n#[BaseTime: \
+         {start:.3} (seconds since epoch)]\n{}",
+        lines.map(line).concat()
+    )
 }
 
 /// The latency's percentiles as HdrHistogram's plotter and wrk2 have them (`.hgrm`), in milliseconds.
@@ -121,29 +116,34 @@ fn buckets(latency: &Latency) -> Vec<(String, f64)> {
 mod tests {
     use super::*;
     use crate::report::samples;
-    use hdrhistogram::Histogram;
-    use hdrhistogram::serialization::Deserializer;
-    use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 
     #[test]
-    fn an_interval_log_is_read_back_with_every_latency() {
+    fn an_interval_log_has_every_latency() {
         let outcome = samples::open();
         let text = interval_log(&outcome);
-        let mut tags = Vec::new();
-        for entry in IntervalLogIterator::new(text.as_bytes()) {
-            let LogEntry::Interval(interval) = entry.expect("a line of a log") else { continue };
-            use base64::Engine as _;
-            let bytes = base64::engine::general_purpose::STANDARD
-                .decode(interval.encoded_histogram())
-                .expect("Base64");
-            let found: Histogram<u64> = Deserializer::new().deserialize(&mut bytes.as_slice()).expect("V2");
-            let tag = interval.tag().map(|tag| tag.as_str().to_owned());
-            if tag.is_none() {
-                assert_eq!(found, outcome.latency.decoded());
-            }
-            tags.push(tag);
+        let start = format!(
+            "{}.{:03}",
+            outcome.began_unix_milliseconds / 1000,
+            outcome.began_unix_milliseconds % 1000
+        );
+        let mut lines = text.lines();
+        assert_eq!(lines.next(), Some("#millstream bench; latencies in microseconds"));
+        for name in ["StartTime", "BaseTime"] {
+            assert_eq!(lines.next(), Some(&*format!("#[{name}: {start} (seconds since epoch)]")));
         }
-        assert_eq!(tags, [None, Some("service".to_owned()), Some("first_byte".to_owned())]);
+        for (tag, latency) in [
+            ("", &outcome.latency),
+            ("Tag=service,", &outcome.service),
+            ("Tag=first_byte,", &outcome.first_byte),
+        ] {
+            let histogram = latency.decoded();
+            let line = lines.next().and_then(|line| line.strip_prefix(tag)).expect("an interval");
+            let fields: Vec<&str> = line.split(',').collect();
+            let seconds = format!("{:.3}", outcome.seconds);
+            assert_eq!(fields[..3], ["0.000", &seconds, &format!("{}.000", histogram.max())]);
+            assert_eq!((histogram::decode(fields[3]), fields.len()), (Ok(histogram), 4));
+        }
+        assert_eq!(lines.next(), None);
     }
 
     #[test]
