@@ -204,7 +204,8 @@ mod tests {
         assert_eq!(
             misfit.to_string(),
             "512 worker_connections of 2 workers do not fit the limit of 256 open files: each worker will hold 58 \
-             connections of clients at the most; 3122 open files would do (ulimit -n, LimitNOFILE=, worker_rlimit_nofile)"
+             connections of clients at the most; 3122 open files would do (ulimit -n, LimitNOFILE=, or, started as \
+             root, worker_rlimit_nofile)"
         );
     }
 }

@@ -10,6 +10,7 @@ pub mod lifetime;
 pub mod control;
 pub mod arithmetic;
 mod freshness;
+mod media;
 pub mod judge;
 pub mod request;
 

@@ -13,7 +13,6 @@ pub(crate) use latency::percentile;
 pub use latency::{Latency, PERCENTILES, Percentiles};
 
 use crate::plan::Mode;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -24,7 +23,8 @@ pub const KEPT_UP: f64 = 0.99;
 const CLOSED_ON: f64 = 0.9;
 
 /// One run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outcome {
     /// What was asked for, as the user wrote it.
     pub urls: Vec<String>,
@@ -81,7 +81,8 @@ pub struct Outcome {
 }
 
 /// What must hold at a rate that is searched for.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Goal {
     /// The most that the 99th percentile of latency was allowed to be, microseconds; `null`: anything.
     #[serde(rename = "p99_us")]
@@ -91,7 +92,8 @@ pub struct Goal {
 }
 
 /// A search for the highest rate that holds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SearchOutcome {
     /// What had to hold.
     #[serde(flatten)]
@@ -105,7 +107,8 @@ pub struct SearchOutcome {
 }
 
 /// Further trials of a rate that had held. The trial that a search ends with was chosen because it held, so it counts for nothing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Confirmed {
     /// So many held.
     pub held: u32,
@@ -114,7 +117,8 @@ pub struct Confirmed {
 }
 
 /// One rate that was tried.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tried {
     /// Requests per second that were asked for.
     pub rate: f64,
@@ -142,7 +146,8 @@ pub struct Tried {
 }
 
 /// Counters of the measured time.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counts {
     /// Requests that went out whole. In a closed loop those that were on their way when measuring began are among them, as
     /// their answers are.
@@ -190,7 +195,8 @@ pub struct Counts {
 }
 
 /// What became of the requests for one URL, or of those for all that have no row of their own.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OfUrl {
     /// The URL as the user wrote it; `null`: all others.
     pub url: Option<String>,
@@ -223,7 +229,8 @@ impl Counts {
 }
 
 /// A slice of the run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Slice {
     /// Where it begins, in seconds from the start of measuring.
     #[serde(rename = "at_seconds")]
@@ -249,7 +256,8 @@ pub struct Slice {
 }
 
 /// How the generator fared: whether its figure is a result, or only a floor.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Generator {
     /// CPU seconds of all its threads while measuring.
     pub cpu_seconds: f64,
@@ -360,7 +368,8 @@ impl Outcome {
 }
 
 /// A run over HTTP/2.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Http2Outcome {
     /// Streams of one connection that the server allows at once (SETTINGS_MAX_CONCURRENT_STREAMS), the least that was said;

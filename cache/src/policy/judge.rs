@@ -7,6 +7,7 @@ use super::arithmetic::{Arithmetic, Source};
 use super::control::{Governing, governing};
 use super::freshness;
 use super::lifetime::{Asker, Lifetime, Revalidation};
+use super::media;
 use super::reason::Reason;
 use crate::now::{Now, milliseconds};
 use crate::vary::{self, Vary, VaryRule};
@@ -208,9 +209,9 @@ impl<'a> Case<'_, 'a> {
 
     /// Whether a response may be stored that RFC 9111 lets a shared cache store and nginx never does: one with
     /// `no-cache` or `private` in any form, stale on arrival, or to a POST. A file written for nginx may rely on its
-    /// not being shared, so something must keep users apart, or the response say that it is for everybody.
+    /// not being shared, so it must say who may share, or the response that it is for everybody.
     fn goes_beyond_nginx(&self) -> bool {
-        self.is_public() || matches!(self.conf.credentials, Credentials::Public { .. })
+        self.is_public() || !matches!(self.conf.credentials, Credentials::Unsaid)
     }
 
     /// RFC 9111 §3.5, and beyond it `proxy_cache_credentials`.
@@ -235,7 +236,7 @@ impl<'a> Case<'_, 'a> {
             return Some((Reason::Streaming, Because::Field(FieldId::XAccelBuffering, value)));
         }
         let value = self.answer.get(FieldId::ContentType)?;
-        is_endless(value).then_some((Reason::Streaming, Because::Field(FieldId::ContentType, value)))
+        media::is_endless(value).then_some((Reason::Streaming, Because::Field(FieldId::ContentType, value)))
     }
 
     /// In order of precedence.
@@ -357,7 +358,7 @@ impl<'a> Case<'_, 'a> {
             return against(Reason::NoLifetime, Because::Nothing);
         }
         // One record a line may go on for ever where nobody has said how long it is, nor for how long it is good.
-        if let Some(value) = self.answer.get(FieldId::ContentType).filter(|value| is_in_records(value))
+        if let Some(value) = self.answer.get(FieldId::ContentType).filter(|value| media::is_in_records(value))
             && self.is_open_ended()
         {
             return against(Reason::Streaming, Because::Field(FieldId::ContentType, value));
@@ -432,36 +433,6 @@ impl<'a> Case<'_, 'a> {
     fn directive(&self, name: &str) -> Because<'a> {
         Because::Field(self.governing.field, self.governing.line(name))
     }
-}
-
-/// Media types of streams: server-sent events (WHATWG HTML §9.2), replacing images, gRPC.
-fn is_endless(content_type: &[u8]) -> bool {
-    let media = media_type(content_type);
-    [b"text/event-stream" as &[u8], b"multipart/x-mixed-replace"]
-        .iter()
-        .any(|known| media.eq_ignore_ascii_case(known))
-        || media.get(..16).is_some_and(|start| start.eq_ignore_ascii_case(b"application/grpc"))
-}
-
-/// Media types of consecutive records, which may be a file or a stream.
-fn is_in_records(content_type: &[u8]) -> bool {
-    const TYPES: [&[u8]; 9] = [
-        b"application/x-ndjson",
-        b"application/ndjson",
-        b"application/jsonl",
-        b"application/x-jsonl",
-        b"application/jsonlines",
-        b"application/x-jsonlines",
-        b"application/json-seq",
-        b"application/stream+json",
-        b"application/x-json-stream",
-    ];
-    let media = media_type(content_type);
-    TYPES.iter().any(|known| media.eq_ignore_ascii_case(known))
-}
-
-fn media_type(content_type: &[u8]) -> &[u8] {
-    content_type.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii()
 }
 
 /// Final statuses of RFC 9110 §15 and of the RFCs that extend it, whose caching rules are followed here.

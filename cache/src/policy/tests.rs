@@ -13,7 +13,6 @@ use crate::now::Now;
 use crate::samples;
 use millstream_conf::model::{Credentials, IgnoreHeaders, ProxyCache, UseStale, Valid, ValidStatus};
 use millstream_wire::{Headers, Method};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// 2026-11-21 10:00:00 UTC.
@@ -41,10 +40,9 @@ fn of(method: Method) -> RequestFacts {
     RequestFacts { method, ..get() }
 }
 
-/// What keeps users apart may store what nginx does not.
+/// Who says what users share may store what nginx does not.
 fn apart() -> ProxyCache {
-    let credentials = Credentials::Public { replaced: Arc::default(), handed_on: Arc::default() };
-    ProxyCache { credentials, ..samples::conf() }
+    ProxyCache { credentials: Credentials::Any, ..samples::conf() }
 }
 
 fn revalidating() -> ProxyCache {

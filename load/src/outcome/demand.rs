@@ -2,11 +2,11 @@
 
 use super::{KEPT_UP, Outcome, Slice};
 use crate::plan::{Mode, OPEN_CONNECTIONS, Schedule};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What kept an open loop from its rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// The generator was at its limit, see `generator.limits`.
@@ -20,7 +20,8 @@ pub enum Cause {
 }
 
 /// A rate that was not reached.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NotReached {
     /// Requests per second that were asked for.
     pub asked: f64,
@@ -48,7 +49,8 @@ impl Outcome {
 }
 
 /// When requests were due, where that was not at one rate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ScheduleOutcome {
     /// In stages.
@@ -61,7 +63,8 @@ pub enum ScheduleOutcome {
 }
 
 /// A stage of an open loop.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StageOutcome {
     /// How long it was, seconds.
     pub seconds: f64,
@@ -105,7 +108,8 @@ impl ScheduleOutcome {
 }
 
 /// What became of a bound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Kept {
     /// The run kept it.
@@ -117,7 +121,8 @@ pub enum Kept {
 }
 
 /// A bound that was to be kept (`--fail`).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Judged {
     /// As it was written: the run has failed where this holds.
     pub expression: String,

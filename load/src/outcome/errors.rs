@@ -1,13 +1,13 @@
 //! What can go wrong with a request: one table, out of which the counters, their names and their meanings come.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The table: field, name in a report, meaning, [`Failure`].
 macro_rules! kinds {
     ($($(#[$about:meta])* $field:ident, $failure:ident, $name:literal, $meaning:literal;)*) => {
         /// What went wrong, each kind apart. A request counts once.
-        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub struct Errors {
             $($(#[$about])* pub $field: u64,)*
         }

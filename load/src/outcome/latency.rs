@@ -2,7 +2,6 @@
 
 use crate::histogram;
 use hdrhistogram::Histogram;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// By how much a percentile may be longer than it says and still be told as known.
@@ -12,7 +11,8 @@ const LITTLE: f64 = 1.05;
 pub const PERCENTILES: [f64; 6] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99];
 
 /// Each of [`PERCENTILES`] by its name.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Percentiles {
     /// The median, microseconds.
     pub(crate) p50_us: u64,
@@ -39,7 +39,8 @@ impl Percentiles {
 }
 
 /// A distribution of durations, in microseconds, three significant digits.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Latency {
     /// The mean.
     #[serde(rename = "mean_us")]

@@ -26,11 +26,12 @@ const LARGEST_TIME: f64 = 1e9;
 pub type Kind = &'static str;
 
 /// The file of `millstream bench --json`.
-#[derive(Serialize, schemars::JsonSchema)]
-#[schemars(title = "A run of millstream bench")]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(title = "A run of millstream bench"))]
 struct Document<'a> {
     /// What this file is, and which version of it.
-    #[schemars(extend("const" = BENCH))]
+    #[cfg_attr(feature = "schema", schemars(extend("const" = BENCH)))]
     schema: Kind,
     /// Answers as expected per second: `counts.answers / seconds`.
     requests_per_second: f64,
@@ -160,6 +161,7 @@ pub fn read_file(path: &Path) -> Result<Outcome, String> {
     outcome.map_err(|error| format!("{}: {error}", path.display()))
 }
 
+#[cfg(feature = "schema")]
 pub fn schema() -> String {
     text(&schemars::schema_for!(Document<'static>))
 }

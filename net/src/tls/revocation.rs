@@ -60,7 +60,7 @@ impl RevocationList {
         let next_update = next_update.map(|next| time::read(next).ok_or("invalid date")).transpose()?;
         let entries = fields.next_if(|field| field.tag == SEQUENCE).map(|all| all.parts(SEQUENCE));
         let entries = entries.map_or(Some(Vec::new()), |entries| entries).ok_or("invalid extensions")?;
-        let entries: Option<Vec<_>> = entries.into_iter().map(Entry::read).collect();
+        let entries: Option<Vec<_>> = entries.into_iter().map(RevokedEntry::read).collect();
         let entries = entries.ok_or("invalid extensions")?;
         let extensions = fields.next().map(|own| Extension::all(Element::read(own.tagged(0xa0)?)?));
         let extensions = extensions.unwrap_or_else(|| Some(Vec::new())).filter(|_| fields.next().is_none());
@@ -157,12 +157,12 @@ pub(super) fn judge(
 }
 
 /// What a list says of one certificate.
-struct Entry<'a> {
+struct RevokedEntry<'a> {
     serial: &'a [u8],
     extensions: Vec<Extension<'a>>,
 }
 
-impl<'a> Entry<'a> {
+impl<'a> RevokedEntry<'a> {
     fn read(entry: Element<'a>) -> Option<Self> {
         let (serial, date, extensions) = match entry.parts(SEQUENCE)?[..] {
             [serial, date] => (serial, date, Vec::new()),
@@ -170,7 +170,7 @@ impl<'a> Entry<'a> {
             _ => return None,
         };
         time::read(date)?;
-        Some(Entry { serial: serial.tagged(INTEGER)?, extensions })
+        Some(RevokedEntry { serial: serial.tagged(INTEGER)?, extensions })
     }
 
     /// Whether it only takes back what an earlier list says (RFC 5280 §5.3.1).

@@ -76,8 +76,8 @@ fn blog_3_sends_one_request_at_a_time_and_nobody_waits_longer_than_the_first() {
     assert!(report.answered > 1000, "{report:?}");
     let asked = origin.count();
     assert!(asked <= 7, "{asked} requests reached the API in eight seconds");
-    // A client that found the lock taken waits for the same fill; the slack is this machine's scheduling.
-    let bound = PAGE_TIME + Duration::from_millis(if is_nginx() { 900 } else { 400 });
+    // A client that found the lock taken waits for the same fill, not for two; the slack is this machine's scheduling.
+    let bound = PAGE_TIME + if is_nginx() { Duration::from_millis(900) } else { PAGE_TIME * 9 / 10 };
     assert!(report.slowest <= bound, "{:?}", report.slowest);
 }
 

@@ -231,7 +231,7 @@ fn fields_that_are_named_stay_out_and_the_rest_is_stored() {
 }
 
 #[test]
-fn what_nginx_never_stores_takes_something_that_keeps_users_apart_or_a_response_for_everybody() {
+fn what_nginx_never_stores_takes_a_word_on_who_may_share_or_a_response_for_everybody() {
     let nginx = ProxyCache { revalidate: true, ..conf() };
     for (lines, expected) in [
         ("Cache-Control: no-cache\nETag: \"a\"", Reason::NoCache),

@@ -16,8 +16,10 @@ use crate::tree::Directive;
 
 #[derive(Debug, Clone, Default)]
 pub enum Credentials {
-    /// Cached like others, as far as RFC 9111 §3.5 allows.
+    /// Cached like others, as far as RFC 9111 §3.5 allows; and only what nginx stores is.
     #[default]
+    Unsaid,
+    /// Cached like others, and so is what RFC 9111 allows to be stored.
     Any,
     /// They share only responses that are explicitly public.
     Public {
@@ -69,7 +71,7 @@ without_templates!(CacheVary, Invalidation, StaleWhile);
 impl Templates for Credentials {
     fn templates<'t>(&'t self, all: &mut Vec<&'t Template>) {
         match self {
-            Credentials::Any => {}
+            Credentials::Unsaid | Credentials::Any => {}
             Credentials::Public { replaced: _, handed_on } => handed_on.templates(all),
         }
     }
@@ -107,9 +109,10 @@ macro_rules! rows {
                     l.sharing.stale_if_error =
                         if word.text == "off" { Some(None) } else { r.duration(word).map(Some) };
                 })).needing(Need::Cache),
-            once(concat!($prefix, "_cache_credentials"), HTTP_SERVER_LOCATION, (1, 1), "any | public", "any",
-                "Sets how the cache handles requests with a credential. With `any`, only Authorization is a credential (RFC 9111 §3.5). With \
-                `public`, the cache uses and stores responses to requests with a credential only if they have `public` or `s-maxage`; otherwise, \
+            once(concat!($prefix, "_cache_credentials"), HTTP_SERVER_LOCATION, (1, 1), "any | public", "",
+                "Sets how the cache handles requests with a credential. Without the directive and with `any`, only Authorization is a credential \
+                (RFC 9111 §3.5); without it, responses that nginx never stores (`no-cache` or `private` in any form, stale on arrival, to a POST) \
+                are stored only if they have `public` or `s-maxage`. With `public`, the cache uses and stores responses to requests with a credential only if they have `public` or `s-maxage`; otherwise, \
                 such requests are passed to the upstream with their conditions and ranges, and no other request waits for them. Credentials are a \
                 client certificate, Cookie, Authorization, Proxy-Authorization, and fields whose name contains token, secret, session, key or auth \
                 or refers to a person (X-User, X-Actor …). A field that the key contains or that `proxy_set_header` clears is not a credential. A \

@@ -25,7 +25,7 @@ pub(in crate::admin) fn help(reason: Reason) -> &'static str {
              and proxy_cache_vary origin unlisted address, which keep clients apart: the API then sends 304 without a body"
         }
         Reason::Expired => {
-            "the API says that it is stale on arrival: max-age=0, an Expires that has passed (compare its clock), or an Age beyond its lifetime"
+            "the response is stale on arrival: max-age=0, an Expires that has passed (compare its clock), or an Age beyond its lifetime"
         }
         Reason::NoLifetime => {
             "write proxy_cache_valid 200 1s, with proxy_cache_credentials public and proxy_cache_vary origin unlisted address, which keep \

@@ -114,7 +114,7 @@ impl Default for ProxyCache {
             key: Template::default(),
             ignored_args: Arc::from([]),
             key_names_credential: false,
-            credentials: Credentials::Any,
+            credentials: Credentials::Unsaid,
             vary: CacheVary::default(),
             addresses: Arc::from([]),
             invalidation: Invalidation::On,
@@ -182,7 +182,8 @@ pub(in crate::features::pass) fn resolve(of: Of<'_>, reading: &mut Reading<'_>) 
         made_fields: made::fields(of.sent.fields, &key, reading),
         credentials: match sharing.credentials {
             Some(true) => made::public(&of.sent, &key, reading),
-            _ => Credentials::Any,
+            Some(false) => Credentials::Any,
+            None => Credentials::Unsaid,
         },
         addresses: match sharing.vary {
             Some((vary, _)) if vary.address => made::addresses(of.family, &of.sent, reading),
