@@ -78,13 +78,24 @@ fn next(ladder: &Ladder, climbed: &Climbed) -> Option<Vec<String>> {
         Keeps::Silent => (format!(" --microcache {time}"), format!(" --valid {time}")),
         _ => (String::new(), String::new()),
     };
+    let print = format!("millstream ladder {url}{valid} --print {}", step.name());
+    if let Some(file) = &ladder.config {
+        let file = file.display();
+        return Some(vec![
+            print,
+            format!(
+                "# shows the step's cache and upstream: add these directives to {file}, and keep its own"
+            ),
+            "# rules of access, limits and header fields, which the step does not have".to_owned(),
+        ]);
+    }
     let Url { is_https, authority: origin, .. } = Url::parse(&climbed.url).ok()?;
     let scheme = if is_https { "https" } else { "http" };
     Some(vec![
         format!("millstream serve {scheme}://{origin}{microcache}"),
         "# (keeps responses without public or s-maxage apart by client address; --client-address hide shares them)".to_owned(),
         "# or, this step's own configuration:".to_owned(),
-        format!("millstream ladder {url}{valid} --print {} > nginx.conf", step.name()),
+        format!("{print} > ladder.conf"),
     ])
 }
 

@@ -21,8 +21,9 @@ pub(super) fn advise(of: &Cached<'_>, settings: &Settings, reading: &mut Reading
             "only responses with \"public\" are stored: with \"auth_basic\", every request has a credential",
         )
         .help(format!(
-            "write {} public; and put $http_authorization into {}, so that each user has separate responses",
+            "write {} public; and {} origin unlisted address; and put $http_authorization into {}, so that each user has separate responses",
             of.family.directive("cache_credentials"),
+            of.family.directive("cache_vary"),
             of.family.directive("cache_key")
         ))
         .once();

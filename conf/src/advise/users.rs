@@ -25,7 +25,11 @@ pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
     let tells_browsers = parting().any(|one| tells_browsers_apart(one, reading));
     let is_bypassed = cache.bypass.iter().any(|one| tells_users_apart(one, reading));
     let mut warn = |what: String| {
-        let help = format!("write {} public;", of.family.directive("cache_credentials"));
+        let [credentials, vary] = ["cache_credentials", "cache_vary"].map(|rest| of.family.directive(rest));
+        let help = match cache.vary.unlisted {
+            true => format!("write {credentials} public;"),
+            false => format!("write {credentials} public; and {vary} origin unlisted address;"),
+        };
         reading.diagnostics.warning(span, what).help(help).once();
     };
     if tells_users {

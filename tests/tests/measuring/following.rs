@@ -126,7 +126,7 @@ fn whoever_does_what_the_ladder_prints_loses_no_session_shares_no_page_and_spare
                 assert!(status.success(), "{command}");
                 // Its place and its pid file stay as they are.
                 let own = format!("127.0.0.1:{}", server.port());
-                let text = folder.read("nginx.conf").replace("127.0.0.1:8080", &own);
+                let text = folder.read("ladder.conf").replace("127.0.0.1:8080", &own);
                 let text = text.replace("daemon off;", "").replace("pid ladder.pid;", "pid nginx.pid;");
                 server.prefix().write("nginx.conf", &text);
                 server.signal(Signal::HUP);

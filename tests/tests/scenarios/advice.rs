@@ -80,10 +80,10 @@ const SHOWN: &[Followed] = &[
         clients: Clients::All,
     },
     Followed {
-        advice: "write proxy_cache_credentials public and put $http_authorization into proxy_cache_key",
+        advice: "write proxy_cache_credentials public and proxy_cache_vary origin unlisted address, which keep clients apart, and put",
         lines: [
             "proxy_cache_valid 200 1m;",
-            "proxy_cache_valid 200 1m; proxy_cache_credentials public; proxy_cache_key $scheme$host$request_uri$http_authorization;",
+            "proxy_cache_valid 200 1m; proxy_cache_credentials public; proxy_cache_vary origin unlisted address; proxy_cache_key $scheme$host$request_uri$http_authorization;",
         ],
         api: ["", ""],
         clients: Clients::Authorized,
@@ -444,10 +444,10 @@ const CHECKED: &[Checked] = &[
     },
     Checked {
         rule: "passwords",
-        advice: "write proxy_cache_credentials public; and put $http_authorization into proxy_cache_key",
+        advice: "write proxy_cache_credentials public; and proxy_cache_vary origin unlisted address; and put $http_authorization into proxy_cache_key",
         lines: [
             "proxy_cache_valid 200 1m; auth_basic closed; auth_basic_user_file @DIR@/users;",
-            "proxy_cache_valid 200 1m; proxy_cache_credentials public; auth_basic closed; auth_basic_user_file @DIR@/users; proxy_cache_key $scheme$host$request_uri$http_authorization;",
+            "proxy_cache_valid 200 1m; proxy_cache_credentials public; proxy_cache_vary origin unlisted address; auth_basic closed; auth_basic_user_file @DIR@/users; proxy_cache_key $scheme$host$request_uri$http_authorization;",
         ],
     },
     Checked {

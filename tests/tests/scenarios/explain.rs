@@ -112,11 +112,7 @@ fn a_refusal_is_told_as_that_of_the_last_answer_with_what_to_change() {
         &server,
         "/credentials",
         &[],
-        &[
-            last,
-            "credentials",
-            "help      write proxy_cache_credentials public and put $http_authorization into",
-        ],
+        &[last, "credentials", "help      write proxy_cache_credentials public and proxy_cache_vary"],
     );
     server.get("/cookie");
     check(&server, "/cookie", &[], &[last, "sets a cookie", "belongs to one client"]);

@@ -35,8 +35,8 @@ pub(in crate::admin) fn help(reason: Reason) -> &'static str {
         Reason::SetCookie => "a response that sets a cookie belongs to one client",
         Reason::Vary => "have the API name at most 16 request fields in Vary, and no *",
         Reason::Authorization => {
-            "write proxy_cache_credentials public and put $http_authorization into proxy_cache_key, so that each credential has responses of its \
-             own and cookies still share none; or have the API send \
+            "write proxy_cache_credentials public and proxy_cache_vary origin unlisted address, which keep clients apart, and put \
+             $http_authorization into proxy_cache_key, so that each credential has responses of its own; or have the API send \
              Cache-Control: public with each response that is the same for every client"
         }
         Reason::Credentials => SAY_PUBLIC,

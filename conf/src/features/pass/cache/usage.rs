@@ -235,8 +235,9 @@ fn note(family: Family, key_names_credential: bool, span: Span, reading: &mut Re
             span,
             format!(
                 "responses to requests with Authorization are shared only if their Cache-Control allows it (RFC 9111 §3.5); to store one per \
-                 credential, write {} public and add $http_authorization to {key}",
-                family.directive("cache_credentials")
+                 credential, write {} public and {} origin unlisted address, and add $http_authorization to {key}",
+                family.directive("cache_credentials"),
+                family.directive("cache_vary")
             ),
         );
     }
