@@ -207,8 +207,8 @@ impl<'a> Climb<'a> {
                 with a cache. {}",
                 caching.advice.as_deref().unwrap_or_default()
             ),
-            // What was stored and given to the wrong client was stored.
-            None if self.is_stored_wrong() => return None,
+            // What was stored and given to the wrong client was stored, and what is personal is kept apart.
+            None if self.is_stored_wrong() || !self.climbed.personal.is_empty() => return None,
             None => "Nothing was stored, although the API's header fields allow it: every request reached the API, even with a cache. Its responses \
             under load, or to a proxy, may differ: use a configuration of --print, and look at X-Cache-Status and \"millstream explain\"."
                 .to_owned(),
