@@ -14,7 +14,7 @@ pub struct Governing<'a> {
     pub field: FieldId,
     /// Whether Expires counts if the directives give no lifetime.
     pub expires_counts: bool,
-    pub(super) answer: Fields<'a>,
+    answer: Fields<'a>,
 }
 
 pub fn governing<'a>(ignore: &IgnoreHeaders, answer: Fields<'a>) -> Governing<'a> {
@@ -27,11 +27,20 @@ pub fn governing<'a>(ignore: &IgnoreHeaders, answer: Fields<'a>) -> Governing<'a
     {
         return of(control, FieldId::CdnCacheControl, false);
     }
+    plain(ignore, answer)
+}
+
+fn plain<'a>(ignore: &IgnoreHeaders, answer: Fields<'a>) -> Governing<'a> {
     let control = cache_control::parse(answer.all(FieldId::CacheControl));
-    of(control, FieldId::CacheControl, !ignore.expires)
+    Governing { control, field: FieldId::CacheControl, expires_counts: !ignore.expires, answer }
 }
 
 impl<'a> Governing<'a> {
+    /// What Cache-Control and Expires say, whatever governs.
+    pub fn plain(&self, ignore: &IgnoreHeaders) -> Governing<'a> {
+        if self.field == FieldId::CacheControl { *self } else { plain(ignore, self.answer) }
+    }
+
     /// The line of a directive, or the first.
     pub fn line(&self, directive: &str) -> &'a [u8] {
         let holds = |line: &&'a [u8]| {

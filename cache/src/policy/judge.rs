@@ -13,7 +13,6 @@ use crate::now::{Now, milliseconds};
 use crate::vary::{self, Vary, VaryRule};
 use millstream_conf::model::{CacheVary, Credentials, IgnoreHeaders, ProxyCache};
 use millstream_conf::source::Span;
-use millstream_wire::cache_control;
 use millstream_wire::{FieldId, Fields, Method};
 use std::time::Duration;
 
@@ -292,18 +291,17 @@ impl<'a> Case<'_, 'a> {
         if self.goes_beyond_nginx() || self.ignore.cache_control {
             return None;
         }
-        let control = cache_control::parse(self.answer.all(FieldId::CacheControl));
-        let expires_counts = !self.ignore.expires;
-        let plain = Governing { control, field: FieldId::CacheControl, expires_counts, ..self.governing };
+        let plain = self.governing.plain(self.ignore);
         let (reason, directive) = match () {
-            () if control.no_store => (Reason::NoStore, "no-store"),
-            () if control.private.is_present() => (Reason::Private, "private"),
-            () if control.no_cache.is_present() => (Reason::NoCache, "no-cache"),
+            () if plain.control.no_store => (Reason::NoStore, "no-store"),
+            () if plain.control.private.is_present() => (Reason::Private, "private"),
+            () if plain.control.no_cache.is_present() => (Reason::NoCache, "no-cache"),
+            // Its own lifetime is judged by `explicit`.
+            () if plain.field == self.governing.field => return None,
             () => match freshness::explicit(&plain, self.answer, self.now)? {
                 (Source::MaxAge, Duration::ZERO) => (Reason::Expired, "max-age"),
                 (Source::Expires { .. }, Duration::ZERO) => {
-                    let expires = self.answer.get(FieldId::Expires).unwrap_or_default();
-                    return Some((Reason::Expired, Because::Field(FieldId::Expires, expires)));
+                    return Some((Reason::Expired, self.expires()));
                 }
                 _ => return None,
             },
@@ -322,7 +320,7 @@ impl<'a> Case<'_, 'a> {
             Source::SMaxage => self.directive("s-maxage"),
             Source::MaxAge => self.directive("max-age"),
             Source::NoCache => self.directive("no-cache"),
-            _ => Because::Field(FieldId::Expires, self.answer.get(FieldId::Expires).unwrap_or_default()),
+            _ => self.expires(),
         };
         let left = milliseconds(lifetime).saturating_sub(milliseconds(self.initial_age()));
         let fresh_until = self.now.unix_milliseconds.saturating_add(left);
@@ -428,6 +426,10 @@ impl<'a> Case<'_, 'a> {
     fn initial_age(&self) -> Duration {
         let (stated, transit) = freshness::age(self.answer, self.request.delay, self.now);
         stated.saturating_add(transit)
+    }
+
+    fn expires(&self) -> Because<'a> {
+        Because::Field(FieldId::Expires, self.answer.get(FieldId::Expires).unwrap_or_default())
     }
 
     fn directive(&self, name: &str) -> Because<'a> {

@@ -9,29 +9,25 @@ use std::time::{Duration, Instant};
 const MOST: u32 = 10_000;
 const A_WHILE: Duration = Duration::from_secs(100);
 
-/// How many have come since a frame that carried something, and since when.
+/// When the first came since a frame that carried something, and how many.
 #[derive(Debug, Default)]
-pub(super) struct IdleFrames {
-    count: u32,
-    since: Option<Instant>,
-}
+pub(super) struct IdleFrames(Option<(Instant, u32)>);
 
 impl IdleFrames {
     /// Whether there are too many with this one.
     pub(super) fn overflow(&mut self, frame: &Frame<'_>, now: fn() -> Instant) -> bool {
         if carries_something(frame) {
-            self.count = 0;
+            self.0 = None;
             return false;
         }
-        if self.count == 0 {
-            self.since = Some(now());
-        }
-        self.count += 1;
-        if self.count <= MOST {
+        let (since, count) = self.0.get_or_insert_with(|| (now(), 0));
+        *count += 1;
+        if *count <= MOST {
             return false;
         }
-        self.count = 0;
-        self.since.is_some_and(|since| now().saturating_duration_since(since) < A_WHILE)
+        let is_soon = now().saturating_duration_since(*since) < A_WHILE;
+        self.0 = None;
+        is_soon
     }
 }
 
