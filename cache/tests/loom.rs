@@ -258,7 +258,7 @@ fn an_answer_that_cannot_be_stored_sends_waiters_on_their_own() {
 
 #[test]
 fn after_two_failures_every_waiter_is_told_and_the_key_is_unlocked() {
-    let failure = Failure { cause: StaleCause::Timeout, status: 504 };
+    let failure = Failure { cause: StaleCause::Timeout, status: 504, upstream: 0 };
     explore(THREE_THREADS, move |world| {
         let permit = world.permit();
         let waiting = [world.waiter(), world.waiter()].map(|waiter| {
