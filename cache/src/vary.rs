@@ -173,7 +173,7 @@ impl VaryFields {
         for (id, name) in &self.names {
             let (is_unlisted, is_address) = (**name == *unlisted::NAME, **name == *ADDRESS);
             let name = match &**name {
-                unlisted::NAME => "fields that are on no list".to_owned(),
+                unlisted::NAME => "other fields".to_owned(),
                 ADDRESS => "the client's address".to_owned(),
                 name => String::from_utf8_lossy(name).into_owned(),
             };
@@ -191,8 +191,13 @@ impl VaryFields {
             if is_address && value.is_none() {
                 continue;
             }
-            let spoken = |value| if is_unlisted { unlisted::spoken(value) } else { spoken(*id, value) };
-            told.push((name, value.map(spoken)));
+            match value {
+                Some(written) if is_unlisted => {
+                    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+                    told.extend(unlisted::read(written).map(|(name, value)| (text(name), Some(text(value)))));
+                }
+                value => told.push((name, value.map(|value| spoken(*id, value)))),
+            }
         }
         told
     }

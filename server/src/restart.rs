@@ -24,8 +24,13 @@ pub enum Restart {
         /// What both reveal about the client.
         shows: Shows,
     },
-    /// With its `@`; path and query stay.
-    Named(Vec<u8>),
+    /// Path and query stay.
+    Named {
+        /// With its `@`.
+        name: Vec<u8>,
+        /// What the choice of it reveals about the client.
+        shows: Shows,
+    },
 }
 
 /// The phase from which a restarted request runs.
@@ -43,7 +48,7 @@ impl Restart {
     /// `@name`, or a path with its query, even an empty one.
     pub fn read(text: &[u8], shows: Shows) -> Self {
         if text.starts_with(b"@") {
-            return Restart::Named(text.to_vec());
+            return Restart::Named { name: text.to_vec(), shows };
         }
         let (path, query) = halves(text);
         Restart::Uri { path: path.to_vec(), query: Some(query.to_vec()), shows }
@@ -52,8 +57,9 @@ impl Restart {
     /// `X-Accel-Redirect`: as in nginx the URI is decoded but not normalized, and a URL of another server or
     /// `..` is refused. The error is a status.
     pub fn accelerated(request: &mut Request, uri: &[u8]) -> Result<Self, u16> {
+        let shows = personal::shown_by_answer(request);
         if uri.starts_with(b"@") {
-            return Ok(Restart::Named(uri.to_vec()));
+            return Ok(Restart::Named { name: uri.to_vec(), shows });
         }
         if !uri.starts_with(b"/") {
             let uri = String::from_utf8_lossy(uri);
@@ -65,7 +71,6 @@ impl Restart {
             log(request, format_args!("unsafe URI \"{uri}\" was detected"));
             return Err(404);
         };
-        let shows = personal::shown_by_answer(request);
         request.method = reading(request.method);
         request.body.lead_on();
         Ok(Restart::Uri { path, query: Some(query.to_vec()), shows })
@@ -90,7 +95,8 @@ impl Restart {
                 request.enter(own);
                 Ok(Resumed::Server)
             }
-            Restart::Named(name) => {
+            Restart::Named { name, shows } => {
+                request.way_shows |= shows;
                 let tree = &request.server().locations;
                 match std::str::from_utf8(&name).ok().and_then(|name| location::named(tree, name)) {
                     Some(id) => {

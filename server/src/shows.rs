@@ -15,6 +15,9 @@ impl Shows {
     pub const FIELD: Shows = Shows(4);
     /// The client's identity.
     pub const WHO: Shows = Shows(8);
+    /// The client's address.
+    pub const ADDRESS: Shows = Shows(16);
+    pub const CLIENT: Shows = Shows(8 | 16);
 
     pub fn has(self, any: Shows) -> bool {
         self.0 & any.0 != 0

@@ -130,7 +130,7 @@ mod tests {
             Ok(Restart::Uri { path, query, .. }) => {
                 format!("{}?{}", text(&path), text(&query.unwrap_or_default()))
             }
-            Ok(Restart::Named(name)) => text(&name),
+            Ok(Restart::Named { name, .. }) => text(&name),
             Err(status) => status.to_string(),
         });
         all

@@ -147,8 +147,22 @@ const SECRET_SEGMENTS: [&[u8]; 14] = [
     b"ticket",
 ];
 
-/// Fields that only a browser itself can set (Fetch Standard §2.2.2); none identifies the client.
-const OF_BROWSERS: [&[u8]; 5] = [b"sec-fetch-", b"sec-ch-", b"sec-websocket-", b"sec-gpc", b"sec-purpose"];
+/// Beginnings of fields that identify no client: those that only a browser itself can set (Fetch Standard §2.2.2), and what Cloudflare and
+/// CloudFront add to every request (the scheme, the country, the kind of device).
+const OF_NOBODY: [&[u8]; 8] = [
+    b"sec-fetch-",
+    b"sec-ch-",
+    b"sec-websocket-",
+    b"sec-gpc",
+    b"sec-purpose",
+    b"cf-visitor",
+    b"cloudfront-viewer-",
+    b"cloudfront-is-",
+];
+
+/// Ends of fields that describe where or with which program somebody is, whatever else the name has: X-Visitor-Country, X-Original-User-Agent.
+const DESCRIPTIONS: [&[u8]; 8] =
+    [b"-country", b"-region", b"-city", b"-continent", b"-timezone", b"-time-zone", b"-asn", b"-user-agent"];
 
 /// The longest name that is examined. A longer one is no known field, and its sender shares nothing.
 const LONGEST_NAME: usize = 64;
@@ -179,10 +193,11 @@ fn is_named_so(name: &[u8]) -> bool {
     if name.len() > LONGEST_NAME {
         return true;
     }
-    let is_browsers_own = OF_BROWSERS
-        .iter()
-        .any(|start| name.get(..start.len()).is_some_and(|own| own.eq_ignore_ascii_case(start)));
-    !is_browsers_own && ((0..name.len()).any(|at| begins_with_word(&name[at..])) || has_telling_segment(name))
+    let begins = |start: &&[u8]| name.get(..start.len()).is_some_and(|own| cgi_name::is_same(own, start));
+    let ends =
+        |end: &&[u8]| name.len().checked_sub(end.len()).is_some_and(|at| cgi_name::is_same(&name[at..], end));
+    let is_nobodys = OF_NOBODY.iter().any(|start| begins(start)) || DESCRIPTIONS.iter().any(|end| ends(end));
+    !is_nobodys && ((0..name.len()).any(|at| begins_with_word(&name[at..])) || has_telling_segment(name))
 }
 
 /// Whether a segment between hyphens identifies the client, alone or as the number of something personal.
@@ -440,6 +455,16 @@ mod tests {
             "X-Personal",
             "X-Factor",
             "X-Machine-Type",
+            "CF-Visitor",
+            "CloudFront-Viewer-Country",
+            "CloudFront-Viewer-Country-Region-Name",
+            "CloudFront-Viewer-ASN",
+            "CloudFront-Viewer-JA3-Fingerprint",
+            "CloudFront-Is-Mobile-Viewer",
+            "X-Visitor-Country",
+            "X_User_Region",
+            "X-User-Agent",
+            "X-Original-User-Agent",
         ] {
             assert!(!is_credential(FieldId::of(name.as_bytes()), name.as_bytes()), "{name}");
         }

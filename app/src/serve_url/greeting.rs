@@ -33,8 +33,11 @@ pub fn greet(shared: &Shared, listenings: &[Arc<Listening>], serve: &ServeUrl, u
         ClientAddress::Hide => "the API does not receive client addresses, so clients share responses",
     };
     let purge = match serve.purge {
-        PurgeBy::Local => {
+        PurgeBy::Local if serve.trust_proxy.is_empty() => {
             "programs on this machine may purge, and so may all clients of a proxy on it that adds no X-Forwarded-For\n"
+        }
+        PurgeBy::Local => {
+            "programs on this machine may purge, but not from an address that --trust-proxy names\n"
         }
         PurgeBy::Off | PurgeBy::Token(_) => "",
     };

@@ -14,6 +14,7 @@ pub mod auth_request;
 
 use crate::failure;
 use crate::request::Request;
+use crate::shows::Shows;
 use millstream_conf::model::{Level, Satisfy, Settings};
 use millstream_wire::FieldId;
 
@@ -46,8 +47,13 @@ pub enum AccessDecision {
 
 type Check = fn(&mut Request, &Settings) -> Result<Opinion, Question>;
 
-/// In nginx's order.
-const CHECKS: [Check; 3] = [addresses::judge, auth_basic::judge, auth_request::judge];
+/// In nginx's order, with what a refusal reveals of the client where an error page leads on.
+const CHECKS: [(Check, Shows); 3] = [
+    (addresses::judge, Shows::ADDRESS),
+    (auth_basic::judge, Shows::WHO),
+    // The service is asked with all that the client has sent, and may be told its address.
+    (auth_request::judge, Shows::CLIENT),
+];
 
 impl Weighing {
     #[must_use]
@@ -59,11 +65,14 @@ impl Weighing {
 /// Runs the checks, continuing where `weighing` stopped.
 pub fn judge(request: &mut Request, settings: &Settings, weighing: Weighing) -> AccessDecision {
     let Weighing { at, mut heard, mut refusal } = weighing;
-    for (at, check) in CHECKS.iter().enumerate().skip(at) {
+    for (at, (check, shows)) in CHECKS.iter().enumerate().skip(at) {
         let opinion = match heard.take().map_or_else(|| check(request, settings), Ok) {
             Ok(opinion) => opinion,
             Err(question) => return AccessDecision::Asks(question, Weighing { at, heard: None, refusal }),
         };
+        if let Opinion::Refuses(_) = opinion {
+            request.way_shows |= *shows;
+        }
         match (opinion, settings.satisfy) {
             (Opinion::None, _) | (Opinion::LetsIn, Satisfy::All) => {}
             (Opinion::LetsIn, Satisfy::Any) => {

@@ -58,8 +58,8 @@ pub fn part_with_named(request: &mut Request) {
     request.head.fields.retain(|_| stay.next().unwrap_or(true));
 }
 
-/// Adds a line with the client's address as sent upstream, if responses vary by it. It has no field's name
-/// and is not passed on.
+/// Adds a line with the client's address as sent upstream, if responses vary by it, and as it is if the configuration has
+/// chosen by it. It has no field's name and is not passed on.
 pub fn note_address(request: &mut Request, cache: &ProxyCache) {
     if !cache.vary.address {
         return;
@@ -80,10 +80,19 @@ pub fn note_address(request: &mut Request, cache: &ProxyCache) {
         told.extend_from_slice(request.query().unwrap_or_default());
         told.push(b'\n');
     }
+    let chooses = is_shown_by_way(request, cache, Shows::ADDRESS);
+    if chooses {
+        for own in [Builtin::RemoteAddr, Builtin::RealipRemoteAddr, Builtin::ProxyProtocolAddr] {
+            variables::append(&Variable::Builtin(own), request, &mut told);
+            told.push(b'\n');
+        }
+    }
     let pass = request.location().settings.pass().filter(|pass| pass.exchange.passes_address);
-    if let Some(pass) = pass.filter(|_| forwarded::is_trusted(request)) {
-        let goes_on = |name: &[u8]| is_client_address(name) && !is_made(pass, name);
-        for (_, name, value) in request.fields().iter().filter(|(_, name, _)| goes_on(name)) {
+    let trusts = pass.filter(|_| forwarded::is_trusted(request));
+    if chooses || trusts.is_some() {
+        let goes_on = |name: &[u8]| chooses || trusts.is_some_and(|pass| !is_made(pass, name));
+        let told_by = |name: &[u8]| is_client_address(name) && goes_on(name);
+        for (_, name, value) in request.fields().iter().filter(|(_, name, _)| told_by(name)) {
             told.extend(name.iter().map(u8::to_ascii_lowercase));
             told.push(b':');
             told.extend_from_slice(value);
@@ -125,15 +134,25 @@ pub fn usage(request: &Request, cache: &ProxyCache) -> Use {
     }
 }
 
+/// The names of the client's fields that make it known to the upstream, and are not in the key (`proxy_cache_credentials public`).
+pub fn credentials<'r>(request: &'r Request, cache: &'r ProxyCache) -> impl Iterator<Item = &'r [u8]> {
+    let replaced = match &cache.credentials {
+        Credentials::Public { replaced, .. } => Some(replaced),
+        Credentials::Unsaid | Credentials::Any => None,
+    };
+    let is_replaced = move |name: &[u8]| {
+        replaced.is_none_or(|names| names.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes())))
+    };
+    let fields = request.fields().iter();
+    fields.map(|(id, name, _)| (id, name)).filter_map(move |(id, name)| {
+        (is_credential(id, name) && !is_replaced(name) && !names_field(&cache.key, name)).then_some(name)
+    })
+}
+
 /// Whether the upstream gets a credential that is not in the key (`proxy_cache_credentials public`).
 pub fn asker(request: &Request, cache: &ProxyCache) -> Asker {
-    let Credentials::Public { replaced, handed_on } = &cache.credentials else { return Asker::Anybody };
-    let is_among = |names: &[Box<str>], name: &[u8]| {
-        names.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
-    };
-    let shows = request.fields().iter().any(|(id, name, _)| {
-        is_credential(id, name) && !is_among(replaced, name) && !names_field(&cache.key, name)
-    });
+    let Credentials::Public { handed_on, .. } = &cache.credentials else { return Asker::Anybody };
+    let shows = credentials(request, cache).next().is_some();
     // What is put in the place of a field counts by what it is made of as well as by its name.
     let hands_on = || {
         // Most hand nothing on.
@@ -151,13 +170,13 @@ pub fn asker(request: &Request, cache: &ProxyCache) -> Asker {
             let shows = shown_by_all(value.variables().filter(|variable| !is_told(variable)), request);
             shows.has(Shows::WHO)
                 || is_credential(FieldId::of(name), name)
-                    && shows.without(told.as_came | told.in_force) != Shows::NOTHING
+                    && shows.without(told.as_came | told.in_force | Shows::ADDRESS) != Shows::NOTHING
         })
     };
     // A certificate is a credential that no field shows; what it opens may be decided here as well as behind us.
     let is_certified =
         || client_certificate::shown(request).is_some() && !client_certificate::is_named_in(&cache.key);
-    if shows || is_certified() || hands_on() || is_in_target(request, cache) {
+    if shows || is_certified() || hands_on() || is_shown_by_way(request, cache, Shows::WHO) {
         Asker::Known
     } else {
         Asker::Anybody
@@ -193,14 +212,15 @@ fn told(request: &Request, cache: &ProxyCache) -> ToldHalves {
     told
 }
 
-/// Whether the rewritten target identifies the client, in a half that the key lacks.
-fn is_in_target(request: &Request, cache: &ProxyCache) -> bool {
+/// Whether how the configuration has led the request here reveals this of the client: by choices, or by a rewritten
+/// target in a half that the key lacks.
+fn is_shown_by_way(request: &Request, cache: &ProxyCache, what: Shows) -> bool {
     let is_untold = |half: Shows| !told(request, cache).in_force.has(half);
     let has_query = || request.query().is_some_and(|query| !query.is_empty());
     // Two ways may lead to one target.
-    request.way_shows.has(Shows::WHO)
-        || request.path_shows.has(Shows::WHO) && is_untold(Shows::PATH)
-        || request.query_shows.has(Shows::WHO) && has_query() && is_untold(Shows::QUERY)
+    request.way_shows.has(what)
+        || request.path_shows.has(what) && is_untold(Shows::PATH)
+        || request.query_shows.has(what) && has_query() && is_untold(Shows::QUERY)
 }
 
 /// Whether the configuration sets this field for the upstream, so that the client's is dropped.

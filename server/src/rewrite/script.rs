@@ -10,7 +10,7 @@ use super::value;
 use crate::failure;
 use crate::request::{Arguments, Request};
 use crate::shows::Shows;
-use crate::variables::personal::{shown_by, who_is_shown_by_all};
+use crate::variables::personal::{client_is_shown_by_all, shown_by};
 use millstream_conf::model::{
     Condition, Goal, Handler, Instruction, Level, LocationId, PassTarget, Settable, Settings, Template, Then,
 };
@@ -108,7 +108,7 @@ fn note_decision(
     block: &[Instruction],
     location: Option<LocationId>,
 ) {
-    let shows = who_is_shown_by_all(condition.reads().flat_map(Template::variables), request);
+    let shows = client_is_shown_by_all(condition.reads().flat_map(Template::variables), request);
     if shows == Shows::NOTHING {
         return;
     }

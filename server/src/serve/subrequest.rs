@@ -101,7 +101,7 @@ pub async fn follow(request: &mut Request) {
     let uri = request.location().settings.post_action.uri.as_bytes();
     let restart = match uri {
         [b'/', ..] => Restart::Uri { path: uri.to_vec(), query: Some(Vec::new()), shows: Shows::NOTHING },
-        name => Restart::Named(name.to_vec()),
+        name => Restart::Named { name: name.to_vec(), shows: Shows::NOTHING },
     };
     _ = apart(request.follow_up(), Some(restart), request.worker.try_admit(), ()).await;
 }

@@ -2,8 +2,7 @@
 //!
 //! Where a variable's value comes from is a column of `conf`'s table. Values that are set and captured remember it
 //! ([`Slots`](crate::slots::Slots), [`Captures`](crate::slots::Captures)), and so do path and query in force, so that it is known of
-//! what is made of them as well. The address and the certificate are others' matter: `proxy_cache_vary address` and
-//! `client_certificate`. Next: `caching/keyed`, which asks.
+//! what is made of them as well. The certificate is another's matter: `client_certificate`. Next: `caching/keyed`, which asks.
 
 use super::{append, unset};
 use crate::client_certificate;
@@ -13,6 +12,7 @@ use crate::shows::Shows;
 use millstream_conf::model::{Template, Variable, made};
 use millstream_conf::variables::{Builtin, Source};
 use millstream_wire::FieldId;
+use millstream_wire::client_address::is_client_address;
 use millstream_wire::credential::is_credential;
 use std::ops::BitOr;
 
@@ -28,27 +28,28 @@ pub fn shown_by_all<'v>(variables: impl Iterator<Item = &'v Variable>, request: 
     })
 }
 
-/// The same for [`Shows::WHO`] alone: if none can reveal it, nothing is evaluated.
-pub fn who_is_shown_by_all<'v>(
+/// The same if it includes the client's identity or address, else nothing: if none can reveal those, nothing is evaluated.
+pub fn client_is_shown_by_all<'v>(
     variables: impl Iterator<Item = &'v Variable> + Clone,
     request: &Request,
 ) -> Shows {
     // Of one that is made only a look tells.
     let may_show = |variable: &Variable| {
-        matches!(variable, Variable::Made(_)) || of_variable(variable, request).has(Shows::WHO)
+        matches!(variable, Variable::Made(_)) || of_variable(variable, request).has(Shows::CLIENT)
     };
     let shows = match variables.clone().any(may_show) {
         true => shown_by_all(variables, request),
         false => Shows::NOTHING,
     };
-    if shows.has(Shows::WHO) { shows } else { Shows::NOTHING }
+    if shows.has(Shows::CLIENT) { shows } else { Shows::NOTHING }
 }
 
 /// What an upstream's word may reveal that redirects a request (`X-Accel-Redirect`, a command in a page): the
-/// client's identity, if the request has any.
+/// client's address, and its identity if the request has any.
 pub fn shown_by_answer(request: &Request) -> Shows {
     let says = request.fields().iter().any(|(id, name, _)| is_credential(id, name));
-    if says || client_certificate::shown(request).is_some() { Shows::WHO } else { Shows::NOTHING }
+    let is_known = says || client_certificate::shown(request).is_some();
+    if is_known { Shows::CLIENT } else { Shows::ADDRESS }
 }
 
 /// Whether what a variable would reveal is missing. A set but empty variable may still identify the client;
@@ -86,6 +87,9 @@ fn of_variable(variable: &Variable, request: &Request) -> Shows {
         {
             Shows::WHO
         }
+        (Variable::RequestHeader(name), Source::Field) if is_client_address(name.as_bytes()) => {
+            Shows::FIELD | Shows::ADDRESS
+        }
         (Variable::Slot(number), _) => {
             let is_set = request.slots.value(*number).is_some();
             let own = (!is_set).then(|| unset(*number, request)).flatten();
@@ -93,7 +97,8 @@ fn of_variable(variable: &Variable, request: &Request) -> Shows {
             request.slots.shows(*number) | own.unwrap_or_default()
         }
         (Variable::Capture(_), _) => request.captures.borrow().shows,
-        (_, Source::Common | Source::Address) => Shows::NOTHING,
+        (_, Source::Common) => Shows::NOTHING,
+        (_, Source::Address) => Shows::ADDRESS,
         (_, Source::Field) => Shows::FIELD,
         (_, Source::Who) => Shows::WHO,
         (_, Source::Path) => path(),

@@ -28,10 +28,13 @@ const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/err
             proxy_cache_credentials public; fastcgi_cache_credentials public;
             proxy_cache_key $request_uri; fastcgi_cache_key $request_uri;
             location / { @LOCATION@ }
+            location = /known { internal; if ($http_authorization = \"\") { return 401; } return 204; }
             location = /who { internal; add_header X-Who $cookie_s; return 204; }
             location /store/ { internal; @CACHED@ }
             location /one/ { internal; proxy_cache_key one; @CACHED@ }
             location @gold { proxy_set_header X-U gold; @CACHED@ }
+            location @ann { proxy_set_header X-U ann; @CACHED@ }
+            location @bob { proxy_set_header X-U bob; @CACHED@ }
             location /gold { @CACHED@ }
             location /led/ { proxy_pass http://api; }
             location /page.html { ssi on; proxy_pass http://api; }
@@ -120,6 +123,8 @@ fn what_was_set_captured_or_rewritten_of_a_credential_is_shared_with_nobody() {
         "try_files /nothing /store/?u=$cookie_s;",
         "error_page 404 /store/$cookie_s; return 404;",
         "error_page 418 = /store/?u=$cookie_s; return 418;",
+        "error_page 418 = @$cookie_s; return 418;",
+        "try_files /nothing @$cookie_s;",
         "root /; rewrite ^ / break; index /store/$cookie_s; #_pass\n",
         "rewrite ^ /led/ last;",
         "rewrite ^ /page.html last;",
@@ -202,6 +207,31 @@ fn what_a_condition_on_a_credential_decides_is_shared_with_nobody() {
             let server = start(location, &origin.address());
             let got = [first, if first.is_empty() { ANN } else { &[] }].map(|who| ask(&server, "/page", who));
             assert!(got[1].0 != "HIT" && got[0].1 != got[1].1, "{location}: {got:?}");
+        }
+    }
+}
+
+#[test]
+fn what_those_get_who_were_refused_is_not_what_those_get_who_were_let_in() {
+    if is_nginx() {
+        return;
+    }
+    let origin = echo();
+    for location in [
+        "auth_basic own; auth_basic_user_file users; error_page 401 = @gold; proxy_set_header Authorization \"\";",
+        "auth_basic own; auth_basic_user_file users; error_page 401 =200 @gold; proxy_set_header Authorization \"\";",
+        "auth_request /known; error_page 401 = @gold; proxy_set_header Authorization \"\";",
+    ] {
+        let prefix = Prefix::new();
+        prefix.write("users", "ann:{PLAIN}secret\n");
+        let users = prefix.join("users").display().to_string();
+        let location = format!("{location} {CACHED}").replace("_file users;", &format!("_file {users};"));
+        let parts = [("LOCATION", location.as_str()), ("UPSTREAM", &origin.address()), ("CACHED", CACHED)];
+        let server = Server::start_in(prefix, SITE, &parts);
+        let known = [("Authorization", "Basic YW5uOnNlY3JldA==")];
+        for (fields, page) in [(&known[..], " -"), (&[], "gold"), (&known, " -"), (&[], "gold")] {
+            let (_, text) = ask(&server, "/page", fields);
+            assert_eq!(text.contains("gold"), page == "gold", "{location}: {text}");
         }
     }
 }

@@ -356,6 +356,68 @@ const PURGES: [(&str, &str, &str); 5] = [
     ("GET", "/purge/page", ""),
 ];
 
+/// The upstream is not told the address: which page a client gets depends on the choice alone.
+#[test]
+fn what_a_configuration_chooses_by_the_address_reaches_no_other_address() {
+    if is_nginx() {
+        return;
+    }
+    let [inside, outside] = ["inside", "outside"].map(|page| {
+        Origin::start(move |request| {
+            let page = if request.target().starts_with("/in/") { "inside" } else { page };
+            answer(200, &[("Cache-Control", "max-age=60")], page.as_bytes())
+        })
+    });
+    let site = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+        http {
+            access_log off;
+            proxy_cache_path memory keys_zone=answers:1m;
+            geo $inside { 127.0.0.1 1; default 0; }
+            map $remote_addr $side { 127.0.0.1 in; default out; }
+            map $side $half { default $side; }
+            server {
+                listen 127.0.0.1:@PORT@;
+                add_header X-Cache-Status $upstream_cache_status;
+                proxy_cache answers; proxy_cache_key $request_uri;
+                proxy_cache_credentials public; proxy_cache_vary origin unlisted address;
+                location / { @LOCATION@ }
+                location @1 { proxy_pass http://@INSIDE@; }
+                location @0 { proxy_pass http://@OUTSIDE@; }
+            }
+        }";
+    for location in [
+        "if ($inside) { proxy_pass http://@INSIDE@; } proxy_pass http://@OUTSIDE@;",
+        "if ($remote_addr = 127.0.0.1) { proxy_pass http://@INSIDE@; } proxy_pass http://@OUTSIDE@;",
+        "if ($realip_remote_addr != 127.0.0.1) { proxy_pass http://@OUTSIDE@; } proxy_pass http://@INSIDE@;",
+        "if ($http_x_real_ip = 127.0.0.1) { proxy_pass http://@INSIDE@; } proxy_pass http://@OUTSIDE@;",
+        "set $q out; if ($inside) { set $q in; } if ($q = out) { proxy_pass http://@OUTSIDE@; } proxy_pass http://@INSIDE@;",
+        "error_page 418 = @0; if ($inside = 0) { return 418; } proxy_pass http://@INSIDE@;",
+        "error_page 418 = @$inside; return 418;",
+        "error_page 418 =200 @$inside; return 418;",
+        "try_files /$inside.html @$inside;",
+        "if ($side = in) { rewrite ^ /in/ break; } proxy_pass http://@OUTSIDE@;",
+        "rewrite ^ /$side/ break; proxy_pass http://@OUTSIDE@;",
+        "rewrite ^ /$half/ break; proxy_pass http://@OUTSIDE@;",
+        "allow 127.0.0.1; deny all; error_page 403 = @0; proxy_pass http://@INSIDE@;",
+        "deny 127.0.0.1; allow all; error_page 403 =200 @1; proxy_pass http://@OUTSIDE@;",
+    ] {
+        let upstreams = [("INSIDE", inside.address()), ("OUTSIDE", outside.address())];
+        let location = upstreams
+            .iter()
+            .fold(location.to_owned(), |text, (name, address)| text.replace(&format!("@{name}@"), address));
+        let [(_, inside), (_, outside)] = &upstreams;
+        let server =
+            Server::start(site, &[("LOCATION", &location), ("INSIDE", inside), ("OUTSIDE", outside)]);
+        for cached in ["MISS", "HIT"] {
+            for (from, page) in [(ADMIN, "inside"), (STRANGER, "outside")] {
+                let address = from.to_string();
+                let got = ask(from, server.port(), "/page", &[("X-Real-IP", &address)]);
+                assert_eq!((got.text().as_str(), status(&got)), (page, cached), "{location} {from}");
+            }
+        }
+    }
+}
+
 /// As stock nginx passes it on; returns the status.
 fn as_nginx_passes_it(port: u16, (method, path, lines): (&str, &str, &str), body: &str) -> u16 {
     let mut client = Client::connect(port).expect("it listens");

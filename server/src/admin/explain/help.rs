@@ -66,7 +66,9 @@ pub(in crate::admin) fn help(reason: Reason) -> &'static str {
 /// How to have such a request served from the cache, by the name of its cause and the present settings.
 pub(in crate::admin) fn help_against_miss(cause: &str, cache: Option<&ProxyCache>) -> &'static str {
     match cause {
-        "absent" => "the first request for a response is a miss",
+        "absent" => {
+            "the first request for a response is a miss; explain lists what is stored, and by which request fields it varies"
+        }
         "expired" => expired(cache),
         "always_validate" => "the API wants to be asked at every use (no-cache)",
         "client" => "write proxy_cache_client_control off",

@@ -4,7 +4,7 @@
 
 use super::{at, stored, text};
 use crate::answer::partial;
-use crate::caching::keyed::Use;
+use crate::caching::keyed::{self, Use};
 use crate::location_text::readable;
 use crate::request::Request;
 use crate::shown;
@@ -61,8 +61,13 @@ pub(super) fn of(
         Use::Lookup(_) if is_apart(request, cache, chosen) => {
             let written = cache.written.iter().rev().find(|(name, _)| *name == "proxy_cache_credentials");
             let place = written.map(|(_, span)| format!(" ({})", at(request, *span))).unwrap_or_default();
+            let names: Vec<_> = keyed::credentials(request, cache).map(String::from_utf8_lossy).collect();
+            let credential = match names.as_slice() {
+                [] => "a certificate, or a value made of a credential".to_owned(),
+                names => names.join(", "),
+            };
             let why = format!(
-                "the request carries a credential, and no stored response is marked as public: proxy_cache_credentials public{place}"
+                "the request carries a credential ({credential}), and no stored response is marked as public: proxy_cache_credentials public{place}"
             );
             Verdict::of(CacheStatus::Bypass, why)
         }
