@@ -9,6 +9,16 @@ use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::source::{FileId, Sources, Span};
 use crate::tree::Word;
 
+/// A word as a file holds it: in quotes where it has to be.
+pub fn quoted(word: &str) -> String {
+    let is_plain =
+        |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+:@,=~%*?[]$!^".contains(&byte) || byte >= 0x80;
+    if !word.is_empty() && word.bytes().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
 #[cfg(test)]
 mod tests;
 

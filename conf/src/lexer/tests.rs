@@ -142,3 +142,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_word_is_quoted_where_it_has_to_be() {
+    for (word, expected) in [
+        ("sites-enabled/*", "sites-enabled/*"),
+        ("/srv/$host.log", "/srv/$host.log"),
+        ("", "\"\""),
+        ("a b", "\"a b\""),
+        ("a\"b\\c", "\"a\\\"b\\\\c\""),
+        ("/x/${host}y", "\"/x/${host}y\""),
+    ] {
+        assert_eq!(quoted(word), expected);
+    }
+}

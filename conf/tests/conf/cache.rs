@@ -304,6 +304,12 @@ fn a_slice_must_be_in_the_key_and_in_the_request() {
             "slice",
             "write proxy_set_header Range $slice_range;",
         ),
+        (
+            "slice 1m; proxy_cache_key $uri$slice_range; proxy_set_header Host $http_host; proxy_set_header X-A \"a b\";",
+            "slice",
+            "the location needs all of proxy_set_header Host $http_host; proxy_set_header X-A \"a b\"; \
+             proxy_set_header Range $slice_range;",
+        ),
     ] {
         let configuration = in_cached(directives);
         one_error(&configuration, help);

@@ -15,6 +15,7 @@ use crate::features::pass::sharing::{AddressValue, CacheVary, Credentials, Inval
 use crate::features::pass::{CommonLevel, Family, Sent, made};
 use crate::features::right::ManageRight;
 use crate::features::templates::record;
+use crate::lexer::quoted;
 use crate::reading::Reading;
 use crate::source::Span;
 use crate::template::{Part, Template, Variable};
@@ -284,7 +285,7 @@ fn check_slice(of: &Of<'_>, key: &Template, reading: &mut Reading<'_>) {
         // An application may look for it under any name.
         || of.sent.params.iter().any(|param| names_range(&param.value));
     let name = of.family.directive("cache_key");
-    let write_key = format!("{name} {}$slice_range;", key.source);
+    let write_key = format!("{name} {};", quoted(&format!("{}$slice_range", key.source)));
     match (names_range(key), is_asked_for) {
         (true, true) => {}
         (false, true) => {
@@ -297,13 +298,34 @@ fn check_slice(of: &Of<'_>, key: &Template, reading: &mut Reading<'_>) {
         (true, false) => {
             reading
                 .error(span, "with \"slice\" the request to the upstream must contain the range of the slice")
-                .help("write proxy_set_header Range $slice_range;");
+                .help(ask_for_slices(of));
         }
         (false, false) => {
             reading
                 .diagnostics
                 .warning(span, "\"slice\" has no effect: neither the request to the upstream nor the key contains $slice_range")
-                .help(format!("write proxy_set_header Range $slice_range; and {write_key}"));
+                .help(format!("{} and {write_key}", ask_for_slices(of)));
         }
+    }
+}
+
+/// How to have slices requested. A location's own fields or parameters replace all inherited ones, so those in force are named
+/// with the new one.
+fn ask_for_slices(of: &Of<'_>) -> String {
+    if !matches!(of.family, Family::Proxy) {
+        let param = of.family.directive("param");
+        return format!(
+            "write {param} HTTP_RANGE $slice_range; beside the other {param} directives, since those of a location replace inherited ones"
+        );
+    }
+    let mut fields: Vec<String> = (of.sent.fields.iter())
+        .filter(|field| !field.name.eq_ignore_ascii_case("range"))
+        .map(|field| format!("proxy_set_header {} {};", field.name, quoted(&field.value.source)))
+        .collect();
+    let is_alone = fields.is_empty();
+    fields.push("proxy_set_header Range $slice_range;".to_owned());
+    match is_alone {
+        true => format!("write {}", fields.concat()),
+        false => format!("the location needs all of {} (its own replace inherited ones)", fields.join(" ")),
     }
 }
