@@ -74,6 +74,18 @@ fn prove_caches(configuration: &Configuration, is_check: bool, findings: &mut Di
     let is_default = user.is_some_and(|user| [DEFAULT_USER, DEFAULT_ID].contains(&user.name.as_str()));
     for zone in &configuration.http.cache_zones {
         let Some(path) = &zone.path else { continue };
+        if let Some(above) = unmade_below(path, user) {
+            let what = format!(
+                "the cache directory {} does not exist, and root makes none below {}, which belongs to another user; nothing will be \
+                 stored in it",
+                path.display(),
+                above.display()
+            );
+            findings
+                .warning(zone.span, what)
+                .help(format!("create it, owned by \"{}\"", user.map_or("", |user| &user.name)));
+            continue;
+        }
         if is_check && is_default && is_anothers(path) {
             continue;
         }
@@ -88,6 +100,14 @@ fn prove_caches(configuration: &Configuration, is_check: bool, findings: &mut Di
             .warning(zone.span, what)
             .help("let the user enter all directories above it, and own this one");
     }
+}
+
+/// The directory of another user's that keeps root from making a missing one below it for the user: whoever owns the one
+/// above may put a link in its place.
+pub fn unmade_below<'p>(path: &'p Path, user: Option<&User>) -> Option<&'p Path> {
+    privileges::find(user?).ok().filter(|account| account.uid != 0)?;
+    let is_anothers = |path: &&Path| fs::metadata(path).is_ok_and(|found| found.uid() != 0);
+    if path.exists() { None } else { path.ancestors().skip(1).find(is_anothers) }
 }
 
 fn prove_states(configuration: &Configuration, is_check: bool, findings: &mut Diagnostics) {

@@ -225,7 +225,11 @@ pub fn probe(configuration: &mut Configuration, findings: &mut Diagnostics) {
     let acme = Acme::of(http, None, findings);
     Handshakes::read(http, &acme, None, false, findings);
     logs::probe(configuration, findings);
+    let user = account::in_effect(configuration);
     for (path, span) in caches() {
+        if account::unmade_below(path, user).is_some() {
+            continue;
+        }
         if let Err(error) = std::fs::create_dir_all(path) {
             findings.error(span, format!("the cache directory {} cannot be made: {error}", path.display()));
         }

@@ -193,7 +193,7 @@ impl Disk {
         let elsewhere = Some(&self.temporary).filter(|path| !path.starts_with(&self.tree.root));
         for directory in [&self.tree.root].into_iter().chain(elsewhere) {
             if let Err(error) = private::directory(directory) {
-                self.fail("cannot make it again", &error);
+                self.fail("the directory cannot be made", &error);
                 self.failing.store(true, Ordering::Relaxed);
             }
         }

@@ -49,6 +49,11 @@ impl OwnPlaces {
         format!("{}{name}", self.logs)
     }
 
+    /// Whether there is a folder for logs.
+    pub(super) fn has_logs(&self) -> bool {
+        Path::new(self.logs).is_dir()
+    }
+
     /// Directories that nothing else creates.
     pub(super) fn folders(&self) -> impl Iterator<Item = &'static str> {
         let own = if self.is_packaged { None } else { Some([self.logs, self.caches]) };

@@ -94,7 +94,14 @@ impl ImportReport {
         list(&mut text, if self.is_dry { "Would be copied" } else { "Copied" }, &self.copied);
         if !self.is_dry {
             let next = match places.is_packaged {
-                true => "sudo millstream -t && sudo systemctl reload-or-restart millstream".to_owned(),
+                true if places.has_logs() => {
+                    "sudo millstream -t && sudo systemctl reload-or-restart millstream".to_owned()
+                }
+                // The package, which has the service, was not installed.
+                true => {
+                    let logs = places.log("");
+                    format!("sudo install -d {logs} && sudo millstream -t && sudo millstream")
+                }
                 false => format!("millstream -p {to} -c nginx.conf"),
             };
             text += &format!("\nNext: {next}\n");
