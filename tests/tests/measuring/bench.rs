@@ -132,7 +132,7 @@ fn what_cannot_be_loaded_is_told_in_one_sentence() {
     check_refused(&["-d", "1s", "/page"], "begins with http://");
     check_refused(&["-c", "2", "-t", "3", &nobody], "3 threads need at least as many connections");
     check_refused(&["-c", "10", "-n", "5", &nobody], "5 requests cannot keep 10 connections busy");
-    check_refused(&["--http2", "-m", "0", &nobody], "-m 0: it has to be at least 1");
+    check_refused(&["--http2", "-m", "0", &nobody], "-m 0: write a number of at least 1");
     check_refused(&["--poisson", &nobody], "for an open loop: give --rate, or --find-max");
     check_refused(&["--log", "/nowhere/access.log", &nobody], "cannot be read");
     check_refused(&["-b", "@/nowhere/body", &nobody], "cannot be read");
@@ -142,13 +142,13 @@ fn what_cannot_be_loaded_is_told_in_one_sentence() {
         "write http:// instead of https://",
     );
     for (wrong, words) in [
-        (&["-c", "0", &nobody][..], "'--connections <N>': it has to be at least 1"),
+        (&["-c", "0", &nobody][..], "'--connections <N>': write a number of at least 1"),
         (&["-d", "soon", &nobody], "write a time such as"),
         (&["--status", "20", &nobody], "write a whole number from 100 to 999"),
         (&["--log", "-", "--speed", "0", &nobody], "write a factor such as 1, 10 or 0.5"),
-        (&["-t", "0", &nobody], "'--threads <N>': it has to be at least 1"),
-        (&["-n", "0", &nobody], "'--requests <N>': it has to be at least 1"),
-        (&["-d", "0", &nobody], "'--duration <TIME>': it has to be above zero"),
+        (&["-t", "0", &nobody], "'--threads <N>': write a number of at least 1"),
+        (&["-n", "0", &nobody], "'--requests <N>': write a number of at least 1"),
+        (&["-d", "0", &nobody], "'--duration <TIME>': write a time above zero"),
         (&["-L", "--max-redirs", "x", &nobody], "write a whole number from 0 to 4294967295"),
         (&["--rate", "-1", &nobody], ""),
         (&[], ""),

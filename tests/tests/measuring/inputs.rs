@@ -157,7 +157,7 @@ fn another_address_and_a_socket_in_the_file_system_take_the_place_of_the_urls_ow
         "the host stays: {complained}"
     );
     let (status, _, complained) = bench(&["--connect-to", "a:b:c:1", "http://api.invalid/"]);
-    assert!(status == 1 && complained.contains("column 3: \"b\" is no port"), "{complained}");
+    assert!(status == 1 && complained.contains("column 3: invalid port \"b\""), "{complained}");
     let site = "error_log @DIR@/error.log; pid @DIR@/nginx.pid; events {} http { access_log off;
         server { listen 127.0.0.1:@PORT@; listen unix:@DIR@/socket; location / { return 200 $host; } } }";
     let server = Server::start_in(Prefix::new(), site, &[]);

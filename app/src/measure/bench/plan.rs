@@ -128,7 +128,7 @@ fn streams(flags: &Load) -> Result<u64, String> {
     let mut numbers = flags.method.iter().filter(|text| is_number(text));
     match (numbers.next(), numbers.next(), flags.streams) {
         (Some(number), None, None) if flags.http2 => match number.parse() {
-            Ok(0) => Err("-m 0: it has to be at least 1".to_owned()),
+            Ok(0) => Err("-m 0: write a number of at least 1".to_owned()),
             number => Ok(number.unwrap_or(u64::MAX)),
         },
         (Some(number), None, None) => {
@@ -388,7 +388,7 @@ mod tests {
     #[test]
     fn a_connection_without_a_stream_is_refused_by_the_name_of_its_flag() {
         let why = planned("--http2 -m 0").map(|plan| plan.pipeline).expect_err("no stream");
-        assert_eq!(why, "-m 0: it has to be at least 1");
+        assert_eq!(why, "-m 0: write a number of at least 1");
         assert_eq!(planned("--http2 -m 7").map(|plan| plan.pipeline), Ok(7));
     }
 
