@@ -205,9 +205,7 @@ mod tests {
         let misfit = needs(2, 512).misfit(256).expect("it is too low");
         assert_eq!(
             misfit.to_string(),
-            "512 worker_connections of 2 workers do not fit the limit of 256 open files: each worker will hold 58 \
-             connections of clients at the most; 3122 open files would do (ulimit -n, LimitNOFILE=, or, started as \
-512 worker_connections of 2 workers exceed the limit of 256 open files: each worker will accept at most 58 \
+            "512 worker_connections of 2 workers exceed the limit of 256 open files: each worker will accept at most 58 \
              client connections; raise the limit to 3122 (ulimit -n, LimitNOFILE=, or, if started as root, \
              worker_rlimit_nofile)"
         );

@@ -20,7 +20,7 @@ pub fn is_redirect(status: u16) -> bool {
 /// The target that a redirect of `from` leads to; `location` is its field's value. Errors: it leads to another server, or to
 /// what is no URL.
 pub fn redirected(from: &Target, status: u16, location: &str) -> Result<Target, PlanError> {
-    let bad = || PlanError(format!("it redirects to \"{location}\", which is no URL"));
+    let bad = || PlanError(format!("it redirects to \"{location}\", which is not a valid URL"));
     let base = Reference::read(from.url.as_bytes()).ok_or_else(bad)?;
     let to = Reference::read(location.as_bytes()).ok_or_else(bad)?.resolved(&base);
     let mut url = [&to.scheme[..], b"://", &to.authority, &to.path].concat();

@@ -126,7 +126,7 @@ fn every_answer_an_error_has_a_status_of_its_own() {
 #[test]
 fn what_cannot_be_loaded_is_told_in_one_sentence() {
     let nobody = format!("http://127.0.0.1:{}/", ports::free());
-    check_refused(&["-d", "1s", &nobody], "refuses connections: nothing listens there");
+    check_refused(&["-d", "1s", &nobody], "refuses connections: no process is listening there");
     check_refused(&["-d", "1s", "http://no-such-host.invalid/"], "no such host: \"no-such-host.invalid\"");
     check_refused(&["-d", "1s", "http://192.0.2.1/"], "--yes");
     check_refused(&["-d", "1s", "/page"], "begins with http://");
@@ -172,11 +172,11 @@ fn a_body_without_an_end_and_silence_end_the_command() {
             });
         }
     });
-    check_refused(&["-d", "1s", &format!("http://127.0.0.1:{port}/")], "has no end");
+    check_refused(&["-d", "1s", &format!("http://127.0.0.1:{port}/")], "an endless body");
     let (silent, port) = ports::listener();
     check_refused(
         &["-d", "1s", "--timeout", "300ms", &format!("http://127.0.0.1:{port}/")],
-        "gave no response within",
+        "did not respond within",
     );
     drop::<TcpListener>(silent);
 }
@@ -301,7 +301,7 @@ fn what_a_server_did_not_answer_in_time_is_told_and_so_is_an_early_end() {
     let status = running.wait(Duration::from_secs(30)).expect("it ends");
     assert_eq!(status.code(), Some(130), "it was stopped");
     let told = prefix.read("told");
-    for words in ["INTERRUPTED", "NOT REACHED: 200 requests/s were asked for", "Unfinished: ", "Errors: none"]
+    for words in ["INTERRUPTED", "NOT REACHED: 200 requests/s were requested", "Unfinished: ", "Errors: none"]
     {
         assert!(told.contains(words), "{words}: {told}");
     }
@@ -398,7 +398,7 @@ fn a_rate_that_needs_more_connections_than_ten_gets_them_and_an_unreached_one_na
     assert!(told.contains("as many connections as needed, up to "), "{told}");
     let (status, told, complained) = bench(&["--rate", "80", "-d", "2s", "-c", "4", &url]);
     assert_eq!(status, 0, "{complained}");
-    assert!(told.contains("NOT REACHED: 80 requests/s were asked for"), "{told}");
+    assert!(told.contains("NOT REACHED: 80 requests/s were requested"), "{told}");
     assert!(told.contains("all 4 connections were busy") && told.contains("(-c)"), "{told}");
 }
 
@@ -444,7 +444,7 @@ fn an_api_whose_answers_end_late_under_load_is_not_named_as_the_limit() {
     assert_eq!((status, complained.as_str()), (0, ""));
     let words = in_one_line(&told);
     assert!(words.contains("arrives 4") && words.contains("after their first byte"), "{told}");
-    assert!(words.contains("Nagle's algorithm") && !words.contains("waits its turn"), "{told}");
+    assert!(words.contains("Nagle's algorithm") && !words.contains("requests are queued"), "{told}");
 }
 
 #[test]

@@ -460,7 +460,7 @@ fn wrong_use_ends_in_one_sentence() {
         (&[&failing], "responds with 500"),
         (&["https://127.0.0.1:1/"], "refuses connections"),
         (&["ftp://127.0.0.1/"], "cannot be loaded"),
-        (&[&closed, "--steps", "nonsense"], "is no step"),
+        (&[&closed, "--steps", "nonsense"], "unknown step"),
         (&[&closed, "--against", "apache"], "not a known peer"),
         (&["--print", "alone"], "without a proxy"),
         (&["http://192.0.2.1/", "--steps", "lock-quiet"], "comes after"),

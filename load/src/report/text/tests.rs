@@ -52,7 +52,7 @@ fn a_rate_that_was_not_reached_has_its_cause_in_the_first_line() {
             1e3,
             "the generator is at its limit. CEILING: it sent late.",
         ),
-        (None, failed, true, 10, 1e3, "connections fail, see below"),
+        (None, failed, true, 10, 1e3, "connections failed, see below"),
         (
             None,
             Errors::default(),
@@ -71,7 +71,7 @@ fn a_rate_that_was_not_reached_has_its_cause_in_the_first_line() {
         outcome.service.mean = each;
         let text = results(&outcome, 100);
         let first = text.lines().next().unwrap_or_default();
-        let says = format!(". NOT REACHED: 2,000 requests/s were asked for: {why}");
+        let says = format!(". NOT REACHED: 2,000 requests/s were requested: {why}");
         assert!(first.contains(&says), "{why}: {first}");
     }
     assert!(!results(&samples::open(), 100).contains("NOT REACHED"));
