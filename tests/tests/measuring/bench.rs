@@ -133,7 +133,7 @@ fn what_cannot_be_loaded_is_told_in_one_sentence() {
     check_refused(&["-c", "2", "-t", "3", &nobody], "3 threads need at least as many connections");
     check_refused(&["-c", "10", "-n", "5", &nobody], "5 requests cannot keep 10 connections busy");
     check_refused(&["--http2", "-m", "0", &nobody], "-m 0: write a number of at least 1");
-    check_refused(&["--poisson", &nobody], "for an open loop: give --rate, or --find-max");
+    check_refused(&["--poisson", &nobody], "need an open loop: specify --rate or --find-max");
     check_refused(&["--log", "/nowhere/access.log", &nobody], "cannot be read");
     check_refused(&["-b", "@/nowhere/body", &nobody], "cannot be read");
     let plain = Origin::fixed(200, &[], b"");
@@ -419,7 +419,7 @@ fn what_a_load_left_with_the_server_is_not_taken_for_a_single_request() {
     assert!(complained.contains("waiting for the end of the first response"), "{complained}");
     let words = in_one_line(&told);
     assert!(words.contains("The first single request took 1"), "{told}");
-    assert!(words.contains("the server was still busy with what came before"), "{told}");
+    assert!(words.contains("the server was still busy with earlier work"), "{told}");
     let single = words.split("ms under load and ").nth(1).and_then(|rest| rest.split("ms").next());
     let is_short = single.and_then(|number| number.parse::<f64>().ok()).is_none_or(|number| number < 300.0);
     assert!(is_short, "{told}");
@@ -462,10 +462,10 @@ fn a_log_may_come_from_a_pipe_and_nothing_is_read_for_ever() {
     zcat.stdin.take().expect("it is piped").write_all(line.as_bytes()).expect("it is read");
     assert!(zcat.wait().expect("it ends").success());
     assert!(origin.requests().iter().skip(1).all(|request| request.target() == "/piped"));
-    check_refused(&["--log", "/dev/zero", &url], "/dev/zero cannot be read: it has a line that does not end");
+    check_refused(&["--log", "/dev/zero", &url], "/dev/zero cannot be read: it has an endless line");
     check_refused(&["--log", "/dev/null", &format!("{url}/prefix")], "a log has its own paths");
     check_refused(&["-b", "@/dev/zero", &url], "/dev/zero is larger than 256 MB");
-    check_refused(&["-b", "@", &url], "names no file");
+    check_refused(&["-b", "@", &url], "has no file name");
     let few = Command::new("sh")
         .args(["-c", "ulimit -n 200; exec \"$0\" bench -q -d 1s -c 1000 \"$1\""])
         .arg(binary())
