@@ -100,7 +100,7 @@ impl Plan {
     fn check_schedule(&self) -> Result<(), PlanError> {
         let Some(schedule) = &self.schedule else { return Ok(()) };
         refuse(self.mode == Mode::Closed, "a schedule needs an open loop")?;
-        refuse(!self.warm_up.is_zero(), "a schedule has no warm-up: make it a stage of its own")?;
+        refuse(!self.warm_up.is_zero(), "a schedule has no warm-up: add a stage for it")?;
         match schedule {
             Schedule::Log { moments, .. } => {
                 let is_whole = moments.len() == self.order.len();

@@ -44,8 +44,8 @@ pub enum PrivilegeError {
 impl fmt::Display for PrivilegeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PrivilegeError::NoUser(name) => write!(f, "there is no user \"{name}\""),
-            PrivilegeError::NoGroup(name) => write!(f, "there is no group \"{name}\""),
+            PrivilegeError::NoUser(name) => write!(f, "user \"{name}\" not found"),
+            PrivilegeError::NoGroup(name) => write!(f, "group \"{name}\" not found"),
             PrivilegeError::System(what, error) => write!(f, "{what}: {error}"),
         }
     }

@@ -211,7 +211,7 @@ fn notes(climbed: &Climbed, known: &Known) -> Vec<String> {
          second."
     );
     let shared = format!(
-        "API, proxy and load generator run on the same {} cores, so each has less CPU than on a machine of its own.",
+        "API, proxy and load generator run on the same {} cores, so each has less CPU than on a separate machine.",
         climbed.cores
     );
     let all: [(bool, &str); 7] = [

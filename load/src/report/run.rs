@@ -300,7 +300,7 @@ fn why_missed(outcome: &Outcome, cause: Cause) -> String {
                     Rate(carried),
                     Time(each)
                 ),
-                false => busy + " for a time, which -c bounds",
+                false => busy + " for a time; -c sets their number",
             }
         }
     }

@@ -176,7 +176,7 @@ fn unseen(facts: &Facts<'_>) -> String {
     let [all, part] = [run.latency, body].map(seconds);
     let way = match body > MOST * run.latency {
         true => format!(
-            " Of the {all} of a response its body takes {part}: the network may be narrow, or the API writes slowly."
+            " Of the {all} that a response takes, its body takes {part}: the network may be slow, or the API writes slowly."
         ),
         false => String::new(),
     };

@@ -158,7 +158,7 @@ fn each_rule_names_who_the_facts_show_and_another_fact_takes_the_name_away() {
         ("workers that wait", idle, same, Api, "400 per second at 20ms each is 8 requests at once (Little's law): the API works on that many, and the other 24 of 32 wait."),
         ("in a process that cannot be seen", idle, |facts| see(facts, API, None), Unknown, "the API's CPU cannot be seen, because its process cannot be seen."),
         ("elsewhere", remote, same, Unknown, "because it is on another machine. Run `millstream bench` on the API's machine, or watch it there with top, under this load."),
-        ("elsewhere, and most is the body", remote, |facts| facts.top.first_byte = 0.01, Unknown, "the network may be narrow, or the API writes slowly"),
+        ("elsewhere, and most is the body", remote, |facts| facts.top.first_byte = 0.01, Unknown, "the network may be slow, or the API writes slowly"),
         ("that take all comers", idle, |facts| facts.direct = once(78.0), Unknown, "no bottleneck was reached. A response takes 80ms under load and 78ms alone. More connections (-c) would bring more responses."),
         ("that begin all at once and end late", idle, |facts| facts.top.first_byte = 0.021, Unknown, "no bottleneck was reached. A response takes 80ms under load and 20ms alone. More connections (-c) would bring more responses."),
         ("that are as quick as ever when they are loaded straight", idle, |facts| facts.alone = Some(Run { first_byte: 0.021, ..run(32, 780.0) }), Unknown, "no bottleneck was reached"),

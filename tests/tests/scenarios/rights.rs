@@ -527,7 +527,7 @@ fn a_daemon_lets_go_of_the_terminal_and_a_start_that_fails_says_so_with_its_stat
         &[("TEXT", "one")],
     );
     let refused = unknown.err().expect("there is no such user");
-    assert!(refused.output.contains("there is no user \"no-such-user\""), "{refused:?}");
+    assert!(refused.output.contains("user \"no-such-user\" not found"), "{refused:?}");
     assert!(refused.status.is_some_and(|status| !status.success()), "{refused:?}");
     send(id, Signal::TERM);
     wait::until("the daemon ends", || !is_alive(id));

@@ -62,7 +62,14 @@ fn a_rate_that_was_not_reached_has_its_cause_in_the_first_line() {
             "all 10 connections were busy, and they carry 1,000/s at 10ms per response; more connections (-c) show whether \
              the server can do more",
         ),
-        (None, Errors::default(), true, 10, 1e3, "all 10 connections were busy for a time, which -c bounds"),
+        (
+            None,
+            Errors::default(),
+            true,
+            10,
+            1e3,
+            "all 10 connections were busy for a time; -c sets their number",
+        ),
     ] {
         let mut outcome = samples::open();
         outcome.counts = Counts { answers: 9_000, unfinished: 9_000, ran_out, errors, ..Counts::default() };
