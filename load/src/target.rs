@@ -159,7 +159,7 @@ fn request(ask: &Ask, url: &Url) -> Result<Vec<u8>, PlanError> {
             return bad("its value has control characters");
         }
         if ["content-length", "transfer-encoding"].iter().any(|own| name.eq_ignore_ascii_case(own)) {
-            return bad("it is set automatically from the body");
+            return bad("the length is set automatically from the body");
         }
     }
     let is_given = |wanted: &str| ask.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case(wanted));

@@ -113,5 +113,5 @@ fn links_in_a_circle_and_templates_without_an_end_are_errors() {
     assert_eq!(render(&environment), Ok(Vec::new()), "a device is no file");
     let long = fs::File::create(root.path().join("templates/b.template")).expect("own folder");
     long.set_len(MAX_TEMPLATE_BYTES + 1).expect("a hole");
-    assert!(render(&environment).expect_err("too long").contains("at most 1048576 bytes"));
+    assert!(render(&environment).expect_err("too long").contains("larger than 1048576 bytes"));
 }

@@ -266,7 +266,7 @@ pub(crate) fn doubts(outcome: &Outcome) -> Vec<Named> {
         "{} had no response at the end, after up to {longest}, which is longer than any response took",
         plural(counts.unfinished, "request")
     );
-    let early = "the run was interrupted; all figures are of the time until then".to_owned();
+    let early = "the run ended early; all figures are of the time until then".to_owned();
     let left = match (counts.answers, counts.errors.status) {
         (0, 0) => String::new(),
         (0, _) => {

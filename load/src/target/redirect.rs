@@ -96,8 +96,8 @@ mod tests {
             ("https://127.0.0.1:81/x", "another server"),
             ("http://127.0.0.1/x", "another server"),
             ("//other.example/x", "another server"),
-            ("/x y", "no URL"),
-            ("http://", "no URL"),
+            ("/x y", "not a valid URL"),
+            ("http://", "not a valid URL"),
         ] {
             let said = redirected(&from("GET", ""), 302, location).expect_err(location).to_string();
             assert!(said.contains(words), "{location}: {said}");

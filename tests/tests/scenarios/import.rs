@@ -172,7 +172,7 @@ fn a_configuration_as_debian_lays_it_out_comes_over_and_runs() {
         "nginx.conf:3:5: the pid file /run/nginx.pid is replaced by nginx.pid, because nginx writes to the original",
         "nginx.conf:11:2: \"sendfile\" has no effect here: ",
         "the cache /var/cache/nginx/api is replaced by cache/api, because nginx writes to the original; it is empty at first",
-        "the log /var/log/nginx/site/access.log is logs/site-access.log here",
+        "the log /var/log/nginx/site/access.log is replaced by logs/site-access.log",
         "responses without caching headers are stored and sent to every client",
         "\"gzip_no_buffer\"",
         "it is ignored: this changes only performance and resources",

@@ -45,7 +45,7 @@ fn what_the_unit_says_and_what_nginx_writes_changes_in_the_folder_of_packages() 
         &[
             "user www-data is omitted",
             "daemon is omitted",
-            "the pid file /run/nginx.pid is /run/millstream/nginx.pid here",
+            "the pid file /run/nginx.pid is replaced by /run/millstream/nginx.pid",
             "the log /var/log/nginx/my access.log is ",
             "the directory for temporary files /var/lib/nginx/body is ",
             "error_log /var/log/millstream/error.log; is added",
@@ -73,8 +73,8 @@ fn names_hang_where_they_hung_in_any_other_folder() {
         ],
         &[
             "if $dir/x is a relative path, it is no longer relative to /usr/share/nginx",
-            "the pid file /usr/share/nginx/logs/nginx.pid is nginx.pid here",
-            "the log /usr/share/nginx/logs/error.log is logs/error.log here",
+            "the pid file /usr/share/nginx/logs/nginx.pid is replaced by nginx.pid",
+            "the log /usr/share/nginx/logs/error.log is replaced by logs/error.log",
         ],
     );
 }
