@@ -15,7 +15,9 @@ const SAY_PUBLIC: &str =
 pub(in crate::admin) fn help(reason: Reason) -> &'static str {
     match reason {
         Reason::Method => "responses to methods other than GET and HEAD are valid only for their own request",
-        Reason::Status => "use slice or proxy_cache_max_range_offset to store responses to range requests",
+        Reason::Status => {
+            "responses to range requests are stored only with slice or proxy_cache_max_range_offset"
+        }
         Reason::NoCacheDirective => {
             "proxy_no_cache prevents storing; explain shows which of its values applies"
         }
