@@ -30,7 +30,7 @@ pub(crate) async fn register(
     }
     session.account = None;
     let reply = session.post(&url, &payload).await?;
-    let account = reply.field("location").ok_or(AcmeFailure::Answer("names no account"))?.to_owned();
+    let account = reply.field("location").ok_or(AcmeFailure::Answer("contains no account URL"))?.to_owned();
     session.account = Some(account.clone());
     Ok((account, reply.status == 201))
 }

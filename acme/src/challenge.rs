@@ -22,7 +22,7 @@ pub(crate) fn open(
 ) -> Result<OpenChallenge, AcmeFailure> {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     if token.is_empty() || token.len() > LONGEST_TOKEN || !token.bytes().all(fits) {
-        return Err(AcmeFailure::Answer("has a token that is none"));
+        return Err(AcmeFailure::Answer("contains an invalid token"));
     }
     let text = format!("{token}.{thumbprint}");
     let opened = match way {
@@ -32,14 +32,13 @@ pub(crate) fn open(
             challenges.open_certificate(&asked_as(identifier), &pem).map_err(AcmeFailure::Unusable)?
         }
     };
-    opened.ok_or(AcmeFailure::Answer("asks for a challenge that is open already"))
+    opened.ok_or(AcmeFailure::Answer("contains a challenge that is already in progress"))
 }
 
 /// A self-signed certificate and key for TLS-ALPN-01 (RFC 8737 §3).
 fn certificate(identifier: &AcmeIdentifier, text: &str) -> Result<String, AcmeFailure> {
-    let failed = |error: rcgen::Error| {
-        AcmeFailure::Key(format!("no certificate for a challenge can be made: {error}"))
-    };
+    let failed =
+        |error: rcgen::Error| AcmeFailure::Key(format!("cannot create the challenge certificate: {error}"));
     let key = crate::key::make(KeyKind::Ecdsa256)?;
     let mut parameters = rcgen::CertificateParams::new(vec![identifier.to_string()]).map_err(failed)?;
     let known = digest(&SHA256, text.as_bytes());

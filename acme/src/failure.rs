@@ -135,17 +135,17 @@ impl fmt::Display for AcmeFailure {
             AcmeFailure::Connection(error) => write!(f, "the server cannot be reached: {error}"),
             AcmeFailure::Answer(what) => write!(f, "the server's response {what}"),
             AcmeFailure::Status(status) => write!(f, "the server responded with {status}"),
-            AcmeFailure::Refused(problem, _) => write!(f, "the server refused: {problem}"),
+            AcmeFailure::Refused(problem, _) => write!(f, "the server rejected the request: {problem}"),
             AcmeFailure::Unproven(name, problem) => {
-                write!(f, "the server could not see that {name} is ours: {problem}")
+                write!(f, "the server could not validate {name}: {problem}")
             }
             AcmeFailure::Terms(url) => write!(
                 f,
-                "the server wants its terms to be agreed to; read {} and write accept_terms_of_service",
+                "the server requires agreement to its terms of service; read {} and add accept_terms_of_service",
                 shortened(url)
             ),
             AcmeFailure::NeedsExternalAccount => f.write_str(
-                "the server takes accounts alone that it knows already; write external_account_key with the id and key that it gives",
+                "the server requires an external account; add external_account_key with the id and key that the server provides",
             ),
             AcmeFailure::NoProfile(name) => write!(f, "the server does not offer the profile {}", shortened(name)),
             AcmeFailure::NoChallenge(name, challenge) => {
@@ -153,14 +153,14 @@ impl fmt::Display for AcmeFailure {
             }
             AcmeFailure::TimedOut(what) => write!(f, "the server took too long to {what}"),
             AcmeFailure::Key(what) => f.write_str(what),
-            AcmeFailure::Unusable(error) => write!(f, "what was issued cannot be used: {error}"),
+            AcmeFailure::Unusable(error) => write!(f, "the issued certificate cannot be used: {error}"),
         }
     }
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let detail = if self.detail.is_empty() { "it gives no reason" } else { &self.detail };
+        let detail = if self.detail.is_empty() { "no reason given" } else { &self.detail };
         write!(f, "{}", shortened(detail))?;
         if !self.name().is_empty() {
             write!(f, " ({})", shortened(self.name()))?;
@@ -221,7 +221,7 @@ mod tests {
         )
         .expect("it is JSON");
         let told = AcmeFailure::Unproven("a.test".into(), Box::new(problem)).to_string();
-        assert_eq!(told, "the server could not see that a.test is ours: no address (dns); a.test: NXDOMAIN");
+        assert_eq!(told, "the server could not validate a.test: no address (dns); a.test: NXDOMAIN");
         let secret = Problem { detail: "at /acme-challenge/abc: not abc.def".into(), ..Problem::default() };
         assert_eq!(secret.without(&["abc", "def", ""]).to_string(), "at /acme-challenge/***: not ***.***");
         let long = Problem { detail: "\u{fc}".repeat(1000), ..Problem::default() };

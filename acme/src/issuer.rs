@@ -99,13 +99,13 @@ impl Issuer {
                 Ok(None) if !is_told => {
                     self.tell(
                         Level::Notice,
-                        format_args!("another process has its state_path; this one waits for it"),
+                        format_args!("another process has locked the state_path, waiting for it"),
                     );
                     is_told = true;
                 }
                 Ok(None) => {}
                 Err(error) => {
-                    self.tell(Level::Error, format_args!("its state_path cannot be locked: {error}"));
+                    self.tell(Level::Error, format_args!("the state_path cannot be locked: {error}"));
                     return None;
                 }
             }
@@ -126,7 +126,7 @@ impl Issuer {
                 self.tell(
                     Level::Notice,
                     format_args!(
-                        "there is no certificate for {names} yet, its handshakes are refused until there is"
+                        "no certificate for {names} yet, TLS handshakes are refused until it is issued"
                     ),
                 );
                 Course::default()
@@ -155,7 +155,7 @@ impl Issuer {
             deadline.set(clock::now() + PATIENCE);
             let asking = Box::pin(self.ask(&mut session, *at));
             let outcome = with_deadline(&mut deadline, asking).await;
-            match outcome.unwrap_or(Err(AcmeFailure::TimedOut("issue it"))) {
+            match outcome.unwrap_or(Err(AcmeFailure::TimedOut("issue the certificate"))) {
                 Ok(issuance) => {
                     self.succeed(*at, &issuance);
                     self.look(&session, *at).await;
@@ -196,8 +196,8 @@ impl Issuer {
             course.ask_at = later.unwrap_or(i64::MAX).max(now + 1);
         }
         match rest {
-            Some(rest) => format!("; it is tried again in {} s", rest.as_secs().max(1)),
-            None => "; it is not tried again before the configuration is reloaded".to_owned(),
+            Some(rest) => format!("; retrying in {} s", rest.as_secs().max(1)),
+            None => "; no retry until the configuration is reloaded".to_owned(),
         }
     }
 
@@ -233,7 +233,7 @@ impl Issuer {
                 };
                 let pem = key::make(kind)?.serialize_pem();
                 if let Some(Err(error)) = state.map(|state| state.keep_account_key(&pem)) {
-                    self.tell(Level::Error, format_args!("the account's key cannot be kept: {error}"));
+                    self.tell(Level::Error, format_args!("the account key cannot be saved: {error}"));
                 }
                 pem
             }
@@ -244,12 +244,12 @@ impl Issuer {
     async fn sign_up(&self, session: &mut Session) -> Result<(), AcmeFailure> {
         let (url, is_new) = register(session, &self.setup.settings).await?;
         if is_new {
-            self.tell(Level::Notice, format_args!("account {url} was made"));
+            self.tell(Level::Notice, format_args!("account {url} was created"));
         }
         let server = self.setup.settings.uri.text.clone();
         let account = KnownAccount { url, server, key: session.key.thumbprint() };
         if let Some(Err(error)) = self.setup.state.as_ref().map(|state| state.keep_account(&account)) {
-            self.tell(Level::Error, format_args!("the account's URL cannot be kept: {error}"));
+            self.tell(Level::Error, format_args!("the account URL cannot be saved: {error}"));
         }
         Ok(())
     }
@@ -275,7 +275,7 @@ impl Issuer {
             }
             outcome => outcome?,
         };
-        let issuance = Issuance::read(pem).ok_or(AcmeFailure::Answer("has no certificate"))?;
+        let issuance = Issuance::read(pem).ok_or(AcmeFailure::Answer("contains no certificate"))?;
         wanted.issued.put(&issuance.pem).map_err(AcmeFailure::Unusable)?;
         self.around.borrow().renewed.notify_one();
         Ok(issuance)
@@ -287,7 +287,7 @@ impl Issuer {
         let kept = self.setup.state.as_ref().map(|state| state.keep_certificate(&wanted.name, &issuance.pem));
         if let Some(Err(error)) = kept {
             let names = names(&wanted.certificate);
-            self.tell(Level::Error, format_args!("the certificate for {names} cannot be kept: {error}"));
+            self.tell(Level::Error, format_args!("the certificate for {names} cannot be saved: {error}"));
         }
         let least = clock::wall().seconds + LEAST_REST;
         let ask_at = schedule::renewal(issuance.validity, chance()).max(least);
@@ -302,7 +302,7 @@ impl Issuer {
         self.tell(
             Level::Notice,
             format_args!(
-                "a certificate for {names} was issued; it ends in {ends} s and is renewed in {renewed} s"
+                "a certificate for {names} was issued; it expires in {ends} s and will be renewed in {renewed} s"
             ),
         );
     }

@@ -41,7 +41,9 @@ impl SigningKey {
     /// Reads PEM: PKCS#8, PKCS#1 or SEC1.
     pub(crate) fn read(pem: &str) -> Result<SigningKey, AcmeFailure> {
         let unusable = || {
-            AcmeFailure::Key("the account key cannot be used: it is no ECDSA or RSA key in PEM".to_owned())
+            AcmeFailure::Key(
+                "the account key cannot be used: it is not an ECDSA or RSA key in PEM".to_owned(),
+            )
         };
         let der = PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(|_| unusable())?;
         let bytes = der.secret_der();
@@ -85,7 +87,7 @@ impl SigningKey {
 
     pub(crate) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, AcmeFailure> {
         let random = SystemRandom::new();
-        let unsigned = |_| AcmeFailure::Key("the account key does not sign".to_owned());
+        let unsigned = |_| AcmeFailure::Key("signing with the account key failed".to_owned());
         match &self.0 {
             Kind::Ecdsa(key, _) => Ok(key.sign(&random, message).map_err(unsigned)?.as_ref().to_vec()),
             Kind::Rsa(key) => {
@@ -134,7 +136,7 @@ pub(crate) fn make(kind: KeyKind) -> Result<rcgen::KeyPair, AcmeFailure> {
         KeyKind::Rsa3072 => KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_3072),
         KeyKind::Rsa4096 => KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_4096),
     };
-    made.map_err(|error| AcmeFailure::Key(format!("no key of kind {} can be made: {error}", kind.text())))
+    made.map_err(|error| AcmeFailure::Key(format!("cannot create a key of type {}: {error}", kind.text())))
 }
 
 #[cfg(test)]

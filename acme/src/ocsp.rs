@@ -53,12 +53,12 @@ impl fmt::Display for OcspFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             OcspFailure::Malformed => f.write_str("the response is not an OCSP response"),
-            OcspFailure::Refused(why) => write!(f, "the responder refuses: {why}"),
-            OcspFailure::OfAnother => f.write_str("the response is about another certificate"),
+            OcspFailure::Refused(why) => write!(f, "the responder returned an error: {why}"),
+            OcspFailure::OfAnother => f.write_str("the response is for another certificate"),
             OcspFailure::Unsigned => {
-                f.write_str("the response is not signed by the authority of the certificate")
+                f.write_str("the response is not signed by the issuer of the certificate")
             }
-            OcspFailure::OutOfTime => f.write_str("the response is not valid now"),
+            OcspFailure::OutOfTime => f.write_str("the response is expired or not yet valid"),
             OcspFailure::Revoked => f.write_str("the certificate status is \"revoked\""),
             OcspFailure::Unknown => f.write_str("the certificate status is \"unknown\""),
         }

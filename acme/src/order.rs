@@ -145,10 +145,10 @@ async fn begin(session: &mut Session, terms: &OrderTerms<'_>) -> Result<(String,
             }
         }
     };
-    let place = reply.field("location").ok_or(AcmeFailure::Answer("names no order"))?.to_owned();
+    let place = reply.field("location").ok_or(AcmeFailure::Answer("contains no order URL"))?.to_owned();
     let order: OrderState = read(&reply)?;
     if order.authorizations.len() > terms.certificate.identifiers.len() {
-        return Err(AcmeFailure::Answer("has more authorizations than names"));
+        return Err(AcmeFailure::Answer("contains more authorizations than the order has names"));
     }
     Ok((place, order))
 }
@@ -195,7 +195,8 @@ fn open_one(
 ) -> Result<(String, OpenChallenge), AcmeFailure> {
     let name = &authorization.identifier.value;
     let ours = terms.certificate.identifiers.iter().find(|one| one.to_string() == *name);
-    let ours = ours.ok_or(AcmeFailure::Answer("asks about a name that is not in the order"))?;
+    let ours =
+        ours.ok_or(AcmeFailure::Answer("contains an authorization for a name that is not in the order"))?;
     let way = terms.issuer.challenge;
     let offered = authorization.challenges.iter().find(|challenge| challenge.kind == way.name());
     let offered = offered.ok_or_else(|| AcmeFailure::NoChallenge(name.clone(), way.name()))?;
@@ -223,7 +224,7 @@ async fn settled<T: serde::de::DeserializeOwned>(
         moment.passed().await;
         wait *= 2;
     }
-    Err(AcmeFailure::TimedOut("come to an end with the order"))
+    Err(AcmeFailure::TimedOut("complete the order"))
 }
 
 fn refused(order: OrderState) -> AcmeFailure {
@@ -247,5 +248,6 @@ async fn chain(session: &mut Session, url: &str, preferred: Option<&str>) -> Res
 }
 
 fn chain_of(reply: &Reply) -> Result<String, AcmeFailure> {
-    String::from_utf8(reply.body.clone()).map_err(|_| AcmeFailure::Answer("is no chain in PEM"))
+    String::from_utf8(reply.body.clone())
+        .map_err(|_| AcmeFailure::Answer("is not a certificate chain in PEM"))
 }

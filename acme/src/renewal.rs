@@ -38,6 +38,6 @@ pub(crate) async fn ask(session: &Session, renewal_id: &str) -> Result<Option<Su
     let info: RenewalInfo = read(&reply)?;
     let rest = reply.retry_after().unwrap_or(REST).clamp(LEAST_REST, MOST_REST);
     let moments = rfc3339::seconds(&info.window.start).zip(rfc3339::seconds(&info.window.end));
-    let window = moments.ok_or(AcmeFailure::Answer("has a moment that is none"))?;
+    let window = moments.ok_or(AcmeFailure::Answer("contains an invalid time"))?;
     Ok(Some(Suggestion { window, rest }))
 }

@@ -13,7 +13,7 @@ pub(crate) fn make(
     key: &KeyPair,
 ) -> Result<Vec<u8>, AcmeFailure> {
     let failed =
-        |error: rcgen::Error| AcmeFailure::Key(format!("no request for a certificate can be made: {error}"));
+        |error: rcgen::Error| AcmeFailure::Key(format!("cannot create a certificate request: {error}"));
     let names: Vec<String> = certificate.identifiers.iter().map(ToString::to_string).collect();
     let mut parameters = CertificateParams::new(names).map_err(failed)?;
     parameters.distinguished_name = DistinguishedName::new();

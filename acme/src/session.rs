@@ -89,5 +89,5 @@ fn nonce_of(reply: &Reply) -> Option<String> {
 }
 
 pub(crate) fn read<T: DeserializeOwned>(reply: &Reply) -> Result<T, AcmeFailure> {
-    serde_json::from_slice(&reply.body).map_err(|_| AcmeFailure::Answer("is not the JSON of ACME"))
+    serde_json::from_slice(&reply.body).map_err(|_| AcmeFailure::Answer("is not valid ACME JSON"))
 }

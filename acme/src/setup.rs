@@ -155,10 +155,10 @@ impl IssuerSetup {
             None => None,
             Some(path) => {
                 let told = |error| {
-                    let what = format!("the state_path {} cannot be made: {error}", path.display());
+                    let what = format!("the state_path {} cannot be created: {error}", path.display());
                     findings
                         .error(issuer.span, what)
-                        .help("write state_path with a directory that can be, such as /var/lib/millstream/acme, or state_path off");
+                        .help("set state_path to a directory that can be created, such as /var/lib/millstream/acme, or to off");
                 };
                 Some(StateDirectory::make(path).map_err(told).ok()?)
             }

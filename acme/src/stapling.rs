@@ -171,7 +171,7 @@ impl fmt::Display for StaplingFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StaplingFailure::Unheard(failure) => failure.fmt(f),
-            StaplingFailure::Status(status) => write!(f, "the OCSP responder responds with {status}"),
+            StaplingFailure::Status(status) => write!(f, "the OCSP responder responded with {status}"),
             StaplingFailure::TooLong => write!(f, "the response is longer than {MOST_RESPONSE} bytes"),
             StaplingFailure::Judged(failure) => failure.fmt(f),
         }

@@ -106,7 +106,7 @@ impl Reply {
 impl Transport {
     pub(crate) async fn ask(&self, question: &Question<'_>) -> Result<Reply, AcmeFailure> {
         let url = WebUrl::parse(question.url)
-            .ok_or(AcmeFailure::Answer("names something that is no URL of TLS"))?;
+            .ok_or(AcmeFailure::Answer("contains an invalid URL: https is required"))?;
         let mut deadline = Deadline::new();
         deadline.set(clock::now() + PATIENCE);
         let exchange = Box::pin(async {
@@ -181,7 +181,7 @@ async fn exchange(mut stream: Stream, url: &WebUrl, question: &Question<'_>) -> 
     stream.flush().await?;
     let (head, bytes) = read_head(&mut stream).await?;
     let framing = framing::response(question.method, head.version, head.status, head.view(&bytes))
-        .map_err(|_| AcmeFailure::Answer("has no length that can be understood"))?;
+        .map_err(|_| AcmeFailure::Answer("has an invalid Content-Length or Transfer-Encoding"))?;
     let body = read_body(&mut stream, framing, bytes[head.length..].to_vec()).await?;
     Ok(Reply { status: head.status, body, head, bytes })
 }
@@ -191,7 +191,7 @@ async fn read_head(stream: &mut Stream) -> Result<(ResponseHead, Vec<u8>), AcmeF
     loop {
         let mut head = ResponseHead::default();
         match head.parse(&bytes, &HeadLimits::default()) {
-            Err(_) => return Err(AcmeFailure::Answer("is not HTTP")),
+            Err(_) => return Err(AcmeFailure::Answer("is not valid HTTP")),
             Ok(Progress::Complete) if head.is_interim() => {
                 bytes.drain(..head.length);
                 continue;
@@ -233,7 +233,7 @@ async fn read_body(
             loop {
                 let (used, event) = decoder
                     .decode(&bytes[at..])
-                    .map_err(|_| AcmeFailure::Answer("has chunks that cannot be understood"))?;
+                    .map_err(|_| AcmeFailure::Answer("has an invalid chunked body"))?;
                 at += used;
                 match event {
                     Event::Data(data) => body.extend_from_slice(data),
@@ -250,7 +250,7 @@ async fn read_more(stream: &mut Stream, bytes: &mut Vec<u8>) -> Result<(), AcmeF
         return Err(AcmeFailure::Answer("is too long"));
     }
     match stream.read_buf(bytes).await? {
-        0 => Err(AcmeFailure::Answer("broke off")),
+        0 => Err(AcmeFailure::Answer("ended prematurely")),
         _ => Ok(()),
     }
 }
@@ -320,7 +320,7 @@ mod tests {
               {\"type\":\"urn:ietf:params:acme:error:rateLimited\",\"detail\":\"often\"}",
         );
         let failure = refused.expect("it is HTTP").accepted().map(|_| ()).expect_err("it is refused");
-        assert_eq!(failure.to_string(), "the server refused: often (rateLimited)");
+        assert_eq!(failure.to_string(), "the server rejected the request: often (rateLimited)");
         assert_eq!(failure.retry(), crate::failure::Retry::After(Duration::from_secs(120)));
         let plain = answered(b"HTTP/1.1 503 No\r\nContent-Length: 4\r\n\r\noops").expect("it is HTTP");
         assert!(matches!(plain.accepted(), Err(AcmeFailure::Status(503))));

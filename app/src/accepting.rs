@@ -64,7 +64,7 @@ impl Accepting {
                     .generation()
                     .shared
                     .main_log
-                    .write(Level::Alert, format_args!("a listening socket cannot be watched: {error}")),
+                    .write(Level::Alert, format_args!("cannot watch a listening socket: {error}")),
             }
         }
         for socket in &accepting.sockets {
@@ -104,7 +104,7 @@ async fn accept(worker: Rc<Worker>, socket: Socket) {
                     let error = SystemError(&error);
                     log.write(
                         Level::Crit,
-                        format_args!("accept() failed {error}, closing what idles and trying again"),
+                        format_args!("accept() failed {error}, closing idle connections and trying again"),
                     );
                 }
                 worker.make_room(clock::now());

@@ -36,7 +36,7 @@ pub fn warn_of_idle_user(loaded: &mut Loaded, is_root: bool) {
     let user = loaded.configuration.as_ref().and_then(|configuration| configuration.main.user.as_ref());
     if let Some(user) = user.filter(|_| !is_root) {
         let what = format!("user {} has no effect: only root can change the user", user.name);
-        loaded.diagnostics.warning_nowhere(what).help("leave it out, or start it as root");
+        loaded.diagnostics.warning_nowhere(what).help("remove the directive, or start millstream as root");
     }
 }
 
@@ -92,13 +92,13 @@ fn prove_caches(configuration: &Configuration, is_check: bool, findings: &mut Di
         let given = account.as_ref().map_or(Ok(()), |account| give(path, account));
         let Some(why) = unusable(path, user, given) else { continue };
         let what = format!(
-            "the cache directory {} cannot be used{}: {why}; nothing will be stored in it",
+            "the cache directory {} cannot be used{}: {why}; no responses will be stored in it",
             path.display(),
             by(user)
         );
         findings
             .warning(zone.span, what)
-            .help("let the user enter all directories above it, and own this one");
+            .help("the user must own this directory and have access to all its parent directories");
     }
 }
 
@@ -123,9 +123,11 @@ fn prove_states(configuration: &Configuration, is_check: bool, findings: &mut Di
         };
         let (folder, name, whose) = (folder.display(), &upstream.name, by(user));
         let what = format!(
-            "no file can be made in {folder}{whose}: {error}; changes to upstream \"{name}\" will be refused"
+            "no file can be created in {folder}{whose}: {error}; changes to upstream \"{name}\" will be refused"
         );
-        findings.warning(upstream.span, what).help("give the folder of the state file to the user");
+        findings
+            .warning(upstream.span, what)
+            .help("make the user the owner of the directory of the state file");
     }
 }
 
@@ -145,7 +147,7 @@ fn prove_issuers(configuration: &Configuration, findings: &mut Diagnostics) {
         let what = format!("the state_path {} cannot be used{}: {why}", path.display(), by(user));
         findings
             .error(issuer.span, what)
-            .help("let the user enter all directories above it, and own this one; or write state_path off");
+            .help("the user must own this directory and have access to all its parent directories; or set state_path off");
     }
 }
 

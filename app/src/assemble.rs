@@ -212,7 +212,7 @@ pub fn probe(configuration: &mut Configuration, findings: &mut Diagnostics) {
             // nginx does not start then; here one dead name stops no start, but it is most often a mistake.
             findings
                 .error(server.span, message)
-                .help("a start continues, with this server down until its name is resolved");
+                .help("millstream starts nevertheless, with this server down until its name is resolved");
         }
     }
     resolvers(http, None, &names, findings);
@@ -231,7 +231,8 @@ pub fn probe(configuration: &mut Configuration, findings: &mut Diagnostics) {
             continue;
         }
         if let Err(error) = std::fs::create_dir_all(path) {
-            findings.error(span, format!("the cache directory {} cannot be made: {error}", path.display()));
+            findings
+                .error(span, format!("the cache directory {} cannot be created: {error}", path.display()));
         }
     }
     account::prove_folders(configuration, true, findings);
@@ -283,7 +284,7 @@ fn addresses(
             Ok(found) => found.into_iter().map(Address::Tcp).collect(),
             Err(why) => {
                 let message = format!("host not found in upstream \"{}\": {why}", server.name);
-                findings.warning(server.span, message).help("the server is down until its name is found");
+                findings.warning(server.span, message).help("the server is down until its name is resolved");
                 known_of(name, known)
             }
         },

@@ -13,7 +13,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 /// The configuration in force. At most one message for each reload, so the channel needs no bound.
 pub type Orders = UnboundedSender<Arc<Shared>>;
 
-/// Starts a named thread; `subject` begins the log line if that fails, as in "acme has".
+/// Starts a named thread; `subject` begins the log line if that fails, as in "acme".
 pub fn start<F: Future<Output = ()>>(
     (name, subject): (&str, &'static str),
     shared: Arc<Shared>,
@@ -27,13 +27,15 @@ pub fn start<F: Future<Output = ()>>(
         let mut building = tokio::runtime::Builder::new_current_thread();
         match building.enable_all().build_local(LocalOptions::default()) {
             Ok(runtime) => runtime.block_on(work(shared, receiver)),
-            Err(error) => log.write(Level::Emerg, format_args!("{subject} no event loop: {error}")),
+            Err(error) => {
+                log.write(Level::Emerg, format_args!("{subject}: cannot create an event loop: {error}"))
+            }
         }
     };
     match std::thread::Builder::new().name(name.into()).spawn(serve) {
         Ok(_) => Some(orders),
         Err(error) => {
-            log.write(Level::Emerg, format_args!("{subject} no thread: {error}"));
+            log.write(Level::Emerg, format_args!("{subject}: cannot start a thread: {error}"));
             None
         }
     }

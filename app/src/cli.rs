@@ -383,7 +383,7 @@ pub fn described() -> clap::Command {
 /// Prints the help and fails: a service that was to start has not.
 pub fn help(missing: &Path) -> ExitCode {
     let help = Line::command().render_help();
-    eprintln!("{help}\nWithout arguments it runs {}, which is not there.", missing.display());
+    eprintln!("{help}\nWithout arguments, millstream runs {}, which does not exist.", missing.display());
     ExitCode::FAILURE
 }
 

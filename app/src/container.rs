@@ -85,7 +85,9 @@ impl Environment {
         let mut admitted = BTreeMap::new();
         for (name, value) in &self.0 {
             let is_met = expression.is_match(name.as_bytes());
-            if is_met.map_err(|_| format!("{}: \"{filter}\" cannot be decided for {name}", FILTER.0))? {
+            if is_met.map_err(|_| {
+                format!("{}: \"{filter}\" reached its backtracking limit for {name}", FILTER.0)
+            })? {
                 admitted.insert(name.as_str(), value.as_slice());
             }
         }
@@ -108,7 +110,7 @@ fn render(environment: &Environment) -> Result<Vec<String>, String> {
         };
         if is_named(&of_streams) {
             told.push(format!(
-                "[warn] {}: templates of `stream` are left out: there is no such block here",
+                "[warn] {}: template ignored: the `stream` block is not supported",
                 path.display()
             ));
         } else if is_named(&suffix) {
@@ -119,7 +121,7 @@ fn render(environment: &Environment) -> Result<Vec<String>, String> {
             }
             let target = target(&path, &from, &into, suffix.len());
             write(&target, &filled.text)?;
-            told.push(format!("{} is made of {}", target.display(), path.display()));
+            told.push(format!("created {} from {}", target.display(), path.display()));
         }
     }
     Ok(told)
@@ -154,10 +156,7 @@ fn files_below(folder: &Path) -> Result<Vec<PathBuf>, String> {
             match fs::metadata(&path) {
                 Ok(found) if found.is_file() => files.push(path),
                 Ok(found) if found.is_dir() && depth == MAX_DEPTH => {
-                    return Err(format!(
-                        "{}: more than {MAX_DEPTH} folders within each other",
-                        path.display()
-                    ));
+                    return Err(format!("{}: more than {MAX_DEPTH} nested folders", path.display()));
                 }
                 Ok(found) if found.is_dir() => folders.push((path, depth + 1)),
                 Ok(_) => {}
@@ -175,7 +174,7 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     let file = fs::File::open(path).map_err(failed)?;
     file.take(MAX_TEMPLATE_BYTES + 1).read_to_end(&mut text).map_err(failed)?;
     if text.len() as u64 > MAX_TEMPLATE_BYTES {
-        return Err(format!("{}: a template has at most {MAX_TEMPLATE_BYTES} bytes", path.display()));
+        return Err(format!("{}: the template is larger than {MAX_TEMPLATE_BYTES} bytes", path.display()));
     }
     Ok(text)
 }
@@ -186,7 +185,7 @@ fn write(path: &Path, text: &[u8]) -> Result<(), String> {
     written.map_err(|error| {
         let name = OUTPUT.0;
         format!(
-            "{}: {error}; mount a folder there that the container's user may write, or name one in {name}",
+            "{}: {error}; mount a folder there that the user of the container can write to, or set {name} to one",
             path.display()
         )
     })

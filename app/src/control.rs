@@ -61,7 +61,7 @@ pub fn find(options: &Options, reach: &Reach, url: Option<&str>) -> Result<Api, 
     if !main_file.exists() {
         return choose(&sockets::running(), url.and_then(port_of)).map_err(|why| {
             format!(
-                "{} is not there, and {why}; a process of another configuration is found by -c and -p",
+                "{} does not exist, and {why}; specify another configuration with -c and -p",
                 main_file.display()
             )
         });
@@ -71,7 +71,7 @@ pub fn find(options: &Options, reach: &Reach, url: Option<&str>) -> Result<Api, 
         // The process runs on with what it read before.
         if let Some(socket) = loaded.control_socket.as_ref().filter(|socket| socket.exists()) {
             eprintln!(
-                "millstream: [warn] {} has a mistake now (-t shows it); asked is the process at {}",
+                "millstream: [warn] {} now has an error (see -t); using the running process at {}",
                 main_file.display(),
                 socket.display()
             );
@@ -79,15 +79,15 @@ pub fn find(options: &Options, reach: &Reach, url: Option<&str>) -> Result<Api, 
         }
         check::report(&loaded, Severity::Error);
         return Err(format!(
-            "{} has a mistake, and names no control_socket that is there: mend it, or name the running process with \
-             --api unix:/path.sock",
+            "{} has an error, and no control_socket that exists: correct the error, or specify the running process \
+             with --api unix:/path.sock",
             main_file.display()
         ));
     };
     match &configuration.main.control_socket {
         Some(socket) => Ok(Api::Socket(socket.clone())),
         None => Err(format!(
-            "{} has control_socket off: write a path there, or name an API with --api",
+            "{} has control_socket off: set a path there, or specify an API with --api",
             main_file.display()
         )),
     }
@@ -107,8 +107,9 @@ fn choose(running: &[PathBuf], port: Option<u16>) -> Result<Api, String> {
             let hidden = sockets::why_none();
             let why = hidden.map(|why| format!(" ({why})")).unwrap_or_default();
             return Err(format!(
-                "no millstream serve has a control socket in {}{why}: if one runs, with another TMPDIR or XDG_RUNTIME_DIR for instance, \
-                 name its dashboard with --api; for a configuration, name the file with -c",
+                "no control socket of millstream serve was found in {}{why}: if millstream serve is running, for \
+                 example with another TMPDIR or XDG_RUNTIME_DIR, specify its dashboard with --api; specify a \
+                 configuration file with -c",
                 sockets::directory_path().display()
             ));
         }
@@ -118,8 +119,8 @@ fn choose(running: &[PathBuf], port: Option<u16>) -> Result<Api, String> {
         Some(port) if !on_port.is_empty() => {
             format!("{} millstream serve processes use port {port}", on_port.len())
         }
-        Some(port) => format!("no millstream serve runs on port {port}"),
-        None => format!("{} of millstream serve run", running.len()),
+        Some(port) => format!("no millstream serve process uses port {port}"),
+        None => format!("{} millstream serve processes are running", running.len()),
     };
     let meant = if on_port.is_empty() { running.iter().collect() } else { on_port };
     let each: Vec<String> =
@@ -129,19 +130,19 @@ fn choose(running: &[PathBuf], port: Option<u16>) -> Result<Api, String> {
         more => format!(" and {more} more"),
     };
     Err(format!(
-        "{which}: use a URL with the port of one, or --api (for top, --control) with one of {}{more}",
+        "{which}: specify a URL with the port of one, or --api (for top, --control) with one of {}{more}",
         each.join(", ")
     ))
 }
 
 pub fn remote(text: &str) -> Result<Api, String> {
-    let wrong = || format!("\"{text}\" names no API: write http://host:port or unix:/path.sock");
+    let wrong = || format!("invalid API \"{text}\": write http://host:port or unix:/path.sock");
     if let Some(path) = text.strip_prefix("unix:") {
         return if path.starts_with('/') { Ok(Api::Socket(path.into())) } else { Err(wrong()) };
     }
     if text.starts_with("https://") {
         return Err(
-            "an API over https is not spoken here: reach it through a tunnel, or on the machine itself"
+            "an API over https is not supported: use a tunnel, or run this command on the same machine"
                 .to_owned(),
         );
     }
@@ -198,7 +199,7 @@ pub fn follow(
         // Why it was refused stands in the body.
         answer.take(LONGEST_HEAD).read_to_end(&mut head).map_err(failed)?;
         return match understood(api, &head) {
-            Ok(_) => Err("its response is not a stream of figures".to_owned()),
+            Ok(_) => Err("the response is not an event stream".to_owned()),
             Err(why) => Err(why),
         };
     }
@@ -216,7 +217,7 @@ fn request(api: &Api, token: Option<&str>, path: &str, body: Option<&str>) -> Re
         format!("{method} {prefix}{path} HTTP/1.0\r\nHost: {host}\r\nAccept: application/json\r\n");
     if let Some(token) = token {
         if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err("the token has characters that cannot be sent".to_owned());
+            return Err("the token contains invalid characters".to_owned());
         }
         request += &format!("Authorization: Bearer {token}\r\n");
     }
@@ -262,19 +263,25 @@ fn unreachable(api: &Api, error: &io::Error) -> String {
     use io::ErrorKind::{ConnectionRefused, NotFound, PermissionDenied};
     match (api, error.kind()) {
         (Api::Socket(path), NotFound | ConnectionRefused) => {
-            format!("nothing listens at {}: start millstream with this configuration first", path.display())
+            format!(
+                "no process is listening on {}: start millstream with this configuration first",
+                path.display()
+            )
         }
         (Api::Socket(path), PermissionDenied) => {
-            format!("{} is another user's: run this as the user who started millstream", path.display())
+            format!(
+                "{} belongs to another user: run this command as the user who started millstream",
+                path.display()
+            )
         }
         (Api::Socket(path), _) => format!("{}: {error}", path.display()),
-        (Api::Remote(host, _), ConnectionRefused) => format!("nothing listens at {host}"),
+        (Api::Remote(host, _), ConnectionRefused) => format!("no process is listening on {host}"),
         (Api::Remote(host, _), _) => format!("{host}: {error}"),
     }
 }
 
 fn understood(api: &Api, answer: &[u8]) -> Result<Vec<u8>, String> {
-    let no_http = || "what listens there is not an HTTP server".to_owned();
+    let no_http = || "the response is not HTTP".to_owned();
     let end = answer.windows(4).position(|four| four == b"\r\n\r\n").ok_or_else(no_http)?;
     let status = answer.get(9..12).and_then(|digits| std::str::from_utf8(digits).ok());
     let status: u16 = status.and_then(|digits| digits.parse().ok()).ok_or_else(no_http)?;
@@ -285,8 +292,8 @@ fn understood(api: &Api, answer: &[u8]) -> Result<Vec<u8>, String> {
     match (serde_json::from_slice::<ApiError>(body), api) {
         (Ok(told), _) => Err(told.error.text),
         (Err(_), Api::Remote(host, path)) => Err(format!(
-            "http://{host}{path} responds with {status}: is that the location with \"api write=on\"?"
+            "http://{host}{path} responded with {status}: check that this is a location with \"api write=on\""
         )),
-        (Err(_), Api::Socket(_)) => Err(format!("it responds with {status}")),
+        (Err(_), Api::Socket(_)) => Err(format!("the process responded with {status}")),
     }
 }

@@ -115,9 +115,9 @@ impl fmt::Display for Misfit {
         let Misfit { needs: Needs { workers, connections, .. }, limit, clients } = self;
         write!(
             f,
-            "{connections} worker_connections of {workers} workers do not fit the limit of {limit} open files: each worker \
-             will hold {clients} connections of clients at the most; {} open files would do (ulimit -n, LimitNOFILE=, or, started as \
-             root, worker_rlimit_nofile)",
+            "{connections} worker_connections of {workers} workers exceed the limit of {limit} open files: each \
+             worker will accept at most {clients} client connections; raise the limit to {} (ulimit -n, LimitNOFILE=, \
+             or, if started as root, worker_rlimit_nofile)",
             self.needs.wanted()
         )
     }
@@ -131,7 +131,9 @@ pub fn allow(configuration: &Configuration, mut complain: impl FnMut(fmt::Argume
         Some(files) => {
             if let Err(error) = limits::set_nofile(files) {
                 let limit = limits::raise_nofile(files);
-                complain(format_args!("worker_rlimit_nofile {files}: {error}; the limit is {limit}"));
+                complain(format_args!(
+                    "worker_rlimit_nofile {files} cannot be set: {error}; the limit is {limit}"
+                ));
             }
         }
         None => _ = limits::raise_nofile(needs.wanted()),
@@ -203,9 +205,9 @@ mod tests {
         let misfit = needs(2, 512).misfit(256).expect("it is too low");
         assert_eq!(
             misfit.to_string(),
-            "512 worker_connections of 2 workers do not fit the limit of 256 open files: each worker will hold 58 \
-             connections of clients at the most; 3122 open files would do (ulimit -n, LimitNOFILE=, or, started as \
-             root, worker_rlimit_nofile)"
+            "512 worker_connections of 2 workers exceed the limit of 256 open files: each worker will accept at most 58 \
+             client connections; raise the limit to 3122 (ulimit -n, LimitNOFILE=, or, if started as root, \
+             worker_rlimit_nofile)"
         );
     }
 }

@@ -27,7 +27,7 @@ fn explained(options: &Options, explain: &Explain) -> Result<String, String> {
         return Ok(String::from_utf8_lossy(&answer).into_owned());
     }
     let explanation: Explanation =
-        serde_json::from_slice(&answer).map_err(|error| format!("its response cannot be read: {error}"))?;
+        serde_json::from_slice(&answer).map_err(|error| format!("invalid response: {error}"))?;
     // What an API said stands in it.
     Ok(terminal::fitting(&terminal::visible(&explanation.to_string()), &std::io::stdout()).into_owned())
 }

@@ -85,7 +85,7 @@ fn start(exporter: Exporter, shared: &Shared) -> Option<Receiver<()>> {
         Err(error) => {
             shared
                 .main_log
-                .write(Level::Error, format_args!("spans have no thread that exports them: {error}"));
+                .write(Level::Error, format_args!("otel_exporter: cannot start a thread: {error}"));
             None
         }
     }
@@ -96,6 +96,8 @@ fn export(exporter: Exporter, metrics: &WorkerMetrics, log: &ErrorLogs, _done: S
     let mut building = tokio::runtime::Builder::new_current_thread();
     match building.enable_all().build_local(LocalOptions::default()) {
         Ok(runtime) => runtime.block_on(exporter.run(metrics, log)),
-        Err(error) => log.write(Level::Error, format_args!("spans have no event loop: {error}")),
+        Err(error) => {
+            log.write(Level::Error, format_args!("otel_exporter: cannot create an event loop: {error}"))
+        }
     }
 }

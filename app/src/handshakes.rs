@@ -103,12 +103,13 @@ fn tell_out_of_time(read: &ServerTls, span: Span, findings: &mut Diagnostics) {
             "expired on"
         } else if now < from {
             certificate.write_start(&mut moment);
-            "does not hold before"
+            "is not valid before"
         } else {
             continue;
         };
         let (name, moment) = (leaf.name.display(), String::from_utf8_lossy(&moment));
-        findings.warning(span, format!("the certificate in \"{name}\" {what} {moment}: clients refuse it"));
+        findings
+            .warning(span, format!("the certificate in \"{name}\" {what} {moment}: clients will reject it"));
     }
 }
 

@@ -45,14 +45,14 @@ fn start(
             Err(error) => {
                 shared
                     .main_log
-                    .write(Level::Emerg, format_args!("health checks have no event loop: {error}"));
+                    .write(Level::Emerg, format_args!("health checks: cannot create an event loop: {error}"));
             }
         }
     };
     match std::thread::Builder::new().name("health".into()).spawn(serve) {
         Ok(_) => Some(orders),
         Err(error) => {
-            log.write(Level::Emerg, format_args!("health checks have no thread: {error}"));
+            log.write(Level::Emerg, format_args!("health checks: cannot start a thread: {error}"));
             None
         }
     }

@@ -27,7 +27,7 @@ impl Issuing {
         if !told {
             let renewed = renewed.clone();
             let work = move |shared, orders| issue(shared, orders, renewed);
-            self.0 = background::start(("acme", "acme has"), shared.clone(), work);
+            self.0 = background::start(("acme", "acme"), shared.clone(), work);
         }
     }
 

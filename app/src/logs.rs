@@ -45,7 +45,7 @@ pub fn warn_of_folders(loaded: &mut Loaded) {
     let folders: BTreeSet<&Path> = files.filter_map(Path::parent).collect();
     for folder in folders.into_iter().filter(|folder| guarded_path::is_of_another(folder)) {
         let what = format!(
-            "the log directory {} does not belong to root: links in it are not followed with root's rights",
+            "the log directory {} is not owned by root: symbolic links in it are not followed with root's privileges",
             folder.display()
         );
         loaded
@@ -77,7 +77,7 @@ pub fn targets(configuration: &Configuration) -> impl Iterator<Item = &LogTarget
 fn no_log(path: &Path, error: &std::io::Error, findings: &mut Diagnostics) {
     findings
         .error_nowhere(format!("the log file {} cannot be opened: {error}", path.display()))
-        .help("make its directory, write access_log or error_log with another file, or access_log off");
+        .help("create the directory, set access_log or error_log to another file, or use access_log off");
 }
 
 /// A name is looked up once, as in nginx.
@@ -100,7 +100,7 @@ fn no_service(syslog: &Syslog, error: &io::Error, findings: &mut Diagnostics) {
     };
     findings
         .error_nowhere(format!("host not found in syslog server \"{server}\": {error}"))
-        .help("write the address of the log service, or server=unix:/dev/log");
+        .help("use the address of the log service, or server=unix:/dev/log");
 }
 
 pub struct Logs<'a> {

@@ -37,7 +37,7 @@ pub fn print(words: &[String]) -> ExitCode {
     line.build();
     let verb = words.iter().try_fold(&line, |line, word| line.find_subcommand(word));
     let Some(verb) = verb.filter(|verb| !verb.is_hide_set()) else {
-        eprintln!("millstream: there is no command {}; see millstream --help", words.join(" "));
+        eprintln!("millstream: unknown command {}; see millstream --help", words.join(" "));
         return ExitCode::FAILURE;
     };
     match if words.is_empty() { program(verb) } else { command(verb) } {

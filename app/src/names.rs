@@ -184,7 +184,7 @@ impl Followed {
             if let Ok(found) = resolve::resolve(&self.name).await {
                 self.log.write(
                     Level::Notice,
-                    format_args!("{} is found, \"{}\" is up", self.name.host, self.server),
+                    format_args!("{} is resolved, \"{}\" is up", self.name.host, self.server),
                 );
                 self.publish(found.into_iter().map(Address::Tcp).collect());
                 return;

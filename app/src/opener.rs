@@ -165,7 +165,7 @@ impl Opener {
                 }
                 Err(error) if !self.has_begun => return Err(error),
                 // Until there is room for a process again.
-                Err(error) => self.note = Some(format!("no process can be split off to serve: {error}")),
+                Err(error) => self.note = Some(format!("cannot fork the serving process: {error}")),
             }
             if self.pauses()? {
                 self.office.leave();
@@ -274,9 +274,7 @@ impl Opener {
             (None, code) => format!("with status {}", code.unwrap_or_default()),
         };
         let id = id.as_raw_nonzero();
-        self.note = Some(format!(
-            "the serving process {id} ended unexpectedly {how}; another was started in its place"
-        ));
+        self.note = Some(format!("serving process {id} exited {how}; it was restarted"));
         None
     }
 

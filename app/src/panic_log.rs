@@ -49,7 +49,7 @@ fn told(info: &PanicHookInfo<'_>) {
     match &*LOG.load() {
         Some(log) => log.write(
             Level::Alert,
-            format_args!("panic in thread \"{name}\" at {place}: {message}; what it was about ends here, the process goes on"),
+            format_args!("panic in thread \"{name}\" at {place}: {message}; the connection or task was aborted, the process continues"),
         ),
         None => eprintln!("millstream: [alert] panic in thread \"{name}\" at {place}: {message}"),
     }

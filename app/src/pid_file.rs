@@ -48,7 +48,7 @@ impl PidFile {
         }
         let aside = old(&self.path);
         if read(&aside).is_ok_and(|pid| pid != own_id() && is_running(pid)) {
-            return Err(io::Error::other("the process before this one has not quit yet"));
+            return Err(io::Error::other("the previous process has not exited yet"));
         }
         rename(&self.path, &aside)?;
         self.replaced = true;
@@ -103,7 +103,9 @@ fn is_guarded() -> bool {
 fn create(path: &Path) -> io::Result<File> {
     if is_guarded() {
         return guarded_path::create(path, 0o666).map_err(|error| match Errno::from_io_error(&error) {
-            Some(Errno::LOOP) => io::Error::other("a link that another user may have made is not followed"),
+            Some(Errno::LOOP) => {
+                io::Error::other("a symbolic link that another user may have created is not followed")
+            }
             _ => error,
         });
     }
@@ -128,7 +130,7 @@ pub fn read(path: &Path) -> io::Result<i32> {
     let mut file = if is_guarded() { guarded_path::open(path, None)? } else { File::open(path)? };
     file.read_to_string(&mut text)?;
     let pid = text.trim().parse().ok().filter(|&pid| pid > 0);
-    pid.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it holds no process id"))
+    pid.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the file contains no process id"))
 }
 
 #[derive(Debug, PartialEq, Eq)]

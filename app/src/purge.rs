@@ -30,19 +30,19 @@ fn carry_out(options: &Options, purge: &Purge) -> Result<PurgeReport, String> {
         Some(zone) if zone.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)) => {
             format!("/caches/{zone}/purge")
         }
-        Some(zone) => return Err(format!("\"{zone}\" is no name of a cache zone")),
+        Some(zone) => return Err(format!("invalid name of a cache zone: \"{zone}\"")),
         None => "/purge".to_owned(),
     };
     let body = serde_json::to_string(&body).map_err(|error| error.to_string())?;
     let answer = control::ask(&api, purge.reach.token.as_deref(), &path, Some(&body))?;
-    serde_json::from_slice(&answer).map_err(|error| format!("its response cannot be read: {error}"))
+    serde_json::from_slice(&answer).map_err(|error| format!("invalid response: {error}"))
 }
 
 fn body(purge: &Purge) -> Result<PurgeBody, String> {
     let many = |texts: &[String]| Many::Several(texts.to_vec());
     let named = [&purge.urls, &purge.prefix, &purge.tag, &purge.key].iter().any(|texts| !texts.is_empty());
     if !named && !purge.all {
-        return Err("name a URL, --prefix URL, --tag TAG, or --zone NAME --all".to_owned());
+        return Err("specify a URL, --prefix URL, --tag TAG, or --zone NAME --all".to_owned());
     }
     if (purge.all || !purge.key.is_empty()) && purge.zone.is_none() {
         return Err("--all and --key need --zone NAME".to_owned());
@@ -64,7 +64,7 @@ fn told(report: &PurgeReport) -> String {
     let notes: String = report.notes.iter().map(|note| format!("{note}\n")).collect();
     let was_there = |done: &Done| done.in_memory != Some(false) || done.on_disk != Some(false);
     if let Some(first) = report.purged.first().filter(|_| report.found_nothing()) {
-        return format!("nothing was stored in zone {} under {}\n{notes}", first.zone, first.text);
+        return format!("no responses stored in zone {} under {}\n{notes}", first.zone, first.text);
     }
     let purged: String = report
         .purged
@@ -72,8 +72,8 @@ fn told(report: &PurgeReport) -> String {
         .filter(|done| was_there(done))
         .map(|done| match done.by.as_str() {
             "all" => format!("{did} everything in zone {}\n", done.zone),
-            "prefix" => format!("{did} in zone {}: keys that begin with {}\n", done.zone, done.text),
-            "tag" => format!("{did} in zone {}: what carries the tag {}\n", done.zone, done.text),
+            "prefix" => format!("{did} in zone {}: keys with prefix {}\n", done.zone, done.text),
+            "tag" => format!("{did} in zone {}: responses with tag {}\n", done.zone, done.text),
             _ => format!("{did} in zone {}: {}\n", done.zone, done.text),
         })
         .collect();

@@ -40,7 +40,10 @@ fn start(shared: Arc<Shared>) -> Option<Sender<Arc<Shared>>> {
     match std::thread::Builder::new().name("recorder".into()).spawn(record) {
         Ok(_) => Some(orders),
         Err(error) => {
-            log.write(Level::Error, format_args!("the dashboard has no thread for its history: {error}"));
+            log.write(
+                Level::Error,
+                format_args!("dashboard: cannot start a thread for the history: {error}"),
+            );
             None
         }
     }

@@ -48,7 +48,7 @@ impl Renewing {
         if !told {
             let renewed = self.renewed.clone();
             let work = move |shared, orders| renew(shared, orders, renewed);
-            self.orders = background::start(("certificates", "certificates have"), shared.clone(), work);
+            self.orders = background::start(("certificates", "certificates"), shared.clone(), work);
         }
     }
 }
@@ -57,7 +57,7 @@ async fn renew(mut shared: Arc<Shared>, mut orders: UnboundedReceiver<Arc<Shared
     let mut watch = match line::file_watch() {
         Ok(watch) => watch,
         Err(error) => {
-            let what = "certificates are read again at a reload only";
+            let what = "changed certificates are read only at a reload";
             return shared.main_log.write(Level::Error, format_args!("{what}: inotify: {error}"));
         }
     };
@@ -95,7 +95,7 @@ fn follow(watch: &mut FileWatch, shared: &Shared, unwatched: &mut HashSet<PathBu
         shared.main_log.write(
             Level::Error,
             format_args!(
-                "certificates in {directory} are read again at a reload only, it cannot be watched: {error}"
+                "changed certificates in {directory} are read only at a reload: the directory cannot be watched: {error}"
             ),
         );
     }
@@ -124,10 +124,10 @@ fn read_again(shared: &Shared) -> bool {
         let (level, what) = match read {
             ReadAgain::InUse(file) => {
                 is_renewed = true;
-                (Level::Notice, format!("\"{}\" has changed and is in use", file.display()))
+                (Level::Notice, format!("\"{}\" has changed, the new certificate is in use", file.display()))
             }
             ReadAgain::Broken(error) => {
-                (Level::Error, format!("{error}; the certificate before stays in use"))
+                (Level::Error, format!("{error}; the previous certificate stays in use"))
             }
         };
         if told.insert(what.clone()) {

@@ -72,13 +72,13 @@ pub fn serve_url(serve: &ServeUrl) -> ExitCode {
                 urls.push(format!("http://{}", demo.address));
                 bound = Some(demo);
             }
-            Err(error) => return complain(&format!("the demo API cannot be started: {error}")),
+            Err(error) => return complain(&format!("cannot start the demo API: {error}")),
         }
     }
     let socket = serve_url::sockets::own(&serve_url::address_of(serve));
     if let Err(why) = &socket {
         eprintln!(
-            "millstream: [warn] there is no control socket: {why}; millstream purge, explain and top cannot find this process. \
+            "millstream: [warn] no control socket: {why}; millstream purge, explain and top cannot find this process. \
              Set XDG_RUNTIME_DIR to a directory that belongs to this user"
         );
     }
@@ -107,7 +107,7 @@ pub fn serve_url(serve: &ServeUrl) -> ExitCode {
         match bound.map(|bound| bound.start(&DemoOptions::default())).transpose() {
             Ok(started) => demo = started,
             Err(error) => {
-                shared.main_log.write(Level::Emerg, format_args!("the demo API cannot be started: {error}"));
+                shared.main_log.write(Level::Emerg, format_args!("cannot start the demo API: {error}"));
             }
         }
         serve_url::greeting::greet(shared, listenings, serve, &urls, simulated);
@@ -142,7 +142,8 @@ impl Process {
         listenings: Vec<Arc<Listening>>,
         mut keeper: Keeper,
     ) -> Result<Self, Failed> {
-        let log_writer = LogWriter::start().map_err(|error| failed(format!("the log thread: {error}")))?;
+        let log_writer =
+            LogWriter::start().map_err(|error| failed(format!("cannot start the log thread: {error}")))?;
         let registry = Arc::new(Registry::new());
         panic_log::install(&registry);
         let shared = assemble(configuration, 1, &log_writer, &registry, None)?.commit();
@@ -151,13 +152,14 @@ impl Process {
         let main = &shared.configuration.main;
         keeper.enter(&shared.configuration).map_err(|error| {
             failed(format!(
-                "the pid file {} cannot be written: {error}; name a file that can be with the directive pid, or a directory \
-                 with -p",
+                "the pid file {} cannot be written: {error}; specify a writable file with the pid directive, or a \
+                 directory with -p",
                 main.pid.display()
             ))
         })?;
         let threads = shared.configuration.main.blocking_threads.unwrap_or(BLOCKING_THREADS);
-        blocking::start(threads as usize).map_err(|error| failed(format!("threads: {error}")))?;
+        blocking::start(threads as usize)
+            .map_err(|error| failed(format!("cannot start threads: {error}")))?;
         let exporting = Exporting::new(log_writer.clone());
         let mut process = Process {
             shared,
@@ -173,10 +175,11 @@ impl Process {
             renewing: Renewing::default(),
             recording: Recording::default(),
             exporting,
-            watchdog: Watchdog::start().map_err(|error| failed(format!("the watchdog: {error}")))?,
+            watchdog: Watchdog::start()
+                .map_err(|error| failed(format!("cannot start the watchdog: {error}")))?,
         };
         process.tell_threads();
-        process.spread_workers().map_err(|error| failed(format!("a worker cannot be started: {error}")))?;
+        process.spread_workers().map_err(|error| failed(format!("cannot start a worker: {error}")))?;
         Ok(process)
     }
 
@@ -280,8 +283,8 @@ impl Process {
         let reloaded = reload::reload(&mut self.keeper, &self.log_writer, &self.registry, &self.shared);
         self.registry.reloaded(reloaded.is_some());
         let Some(reloaded) = reloaded else {
-            log.write(Level::Error, format_args!("the configuration before it stays in force"));
-            self.note(false, "a reload failed, the previous configuration stays in force: see the error log");
+            log.write(Level::Error, format_args!("the previous configuration stays in force"));
+            self.note(false, "reload failed, the previous configuration stays in force: see the error log");
             return;
         };
         self.shared = reloaded.shared;
@@ -291,13 +294,16 @@ impl Process {
         logs::report_to_main(main, &self.log_writer);
         panic_log::tell(&self.shared.main_log);
         if let Err(error) = self.keeper.enter(&self.shared.configuration) {
-            log.write(Level::Alert, format_args!("the pid file {}: {error}", main.pid.display()));
+            log.write(
+                Level::Alert,
+                format_args!("the pid file {} cannot be written: {error}", main.pid.display()),
+            );
         }
         match self.spread_workers() {
             // Otherwise the next reload might find an address in use that this one has removed.
             Ok(closed) if reloaded.has_left => _ = closed.recv_timeout(CLOSE_WAIT),
             Ok(_) => {}
-            Err(error) => log.write(Level::Alert, format_args!("a worker cannot be started: {error}")),
+            Err(error) => log.write(Level::Alert, format_args!("cannot start a worker: {error}")),
         }
         self.leaving.retain(|handle| !handle.thread.is_finished());
         self.stop_after_timeout(self.leaving.iter());
@@ -314,7 +320,7 @@ impl Process {
         if let Err(error) = office::take_stderr(&self.shared.configuration.main, open) {
             self.shared
                 .main_log
-                .write(Level::Warn, format_args!("standard error stays what it was: {error}"));
+                .write(Level::Warn, format_args!("standard error cannot be redirected: {error}"));
         }
     }
 
@@ -339,12 +345,12 @@ impl Process {
         }
         let log = self.shared.main_log.clone();
         (self.workers.len()..before).for_each(|_| self.registry.respawn());
-        self.note(false, "a worker thread ended unexpectedly, and another was started");
-        log.write(Level::Alert, format_args!("a worker thread ended unexpectedly, starting another"));
+        self.note(false, "a worker thread exited unexpectedly and was restarted");
+        log.write(Level::Alert, format_args!("a worker thread exited unexpectedly, restarting it"));
         // Where the reason stays (no descriptors), this keeps the restarts from becoming a busy loop.
         std::thread::park_timeout(WORKER_RESTART_PAUSE);
         if let Err(error) = self.spread_workers() {
-            log.write(Level::Alert, format_args!("a worker cannot be started: {error}"));
+            log.write(Level::Alert, format_args!("cannot start a worker: {error}"));
         }
     }
 
@@ -354,7 +360,7 @@ impl Process {
             Ok(id) => {
                 log.write(Level::Notice, format_args!("signal USR2 received, started new process {id}"))
             }
-            Err(error) => log.write(Level::Alert, format_args!("the new process cannot be started: {error}")),
+            Err(error) => log.write(Level::Alert, format_args!("cannot start the new process: {error}")),
         }
     }
 
@@ -411,7 +417,7 @@ fn finish_caches(shared: &Shared, within: Duration) {
         if !store.flush(end.saturating_duration_since(clock::now())) {
             shared.main_log.write(
                 Level::Warn,
-                format_args!("cache zone \"{}\": not everything was written to the disk", store.name()),
+                format_args!("cache zone \"{}\": not all responses were written to disk", store.name()),
             );
         }
     }

@@ -279,8 +279,8 @@ fn listen_of(listen: &str) -> String {
 fn plain(value: &str) -> Result<&str, String> {
     let bad = |c: char| c.is_whitespace() || c.is_control() || "\"'\\;{}$#".contains(c);
     match value.chars().find(|&c| bad(c)) {
-        Some(found) => Err(format!("\"{value}\": {found:?} cannot stand there")),
-        None if value.is_empty() => Err("an empty value was given".to_owned()),
+        Some(found) => Err(format!("\"{value}\": {found:?} is not allowed")),
+        None if value.is_empty() => Err("the value is empty".to_owned()),
         None => Ok(value),
     }
 }

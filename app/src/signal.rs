@@ -26,25 +26,25 @@ pub fn send(options: &Options, name: SignalName) -> ExitCode {
         Err(error) => return complain(&format!("{} cannot be read: {error}", path.display())),
     };
     let Some(pid) = Pid::from_raw(pid) else {
-        return complain(&format!("{} holds no process id", path.display()));
+        return complain(&format!("{} contains no process id", path.display()));
     };
     let id = pid.as_raw_nonzero();
     match pid_file::holder(path, id.get()) {
         Holder::Ours => {}
         Holder::Gone => {
-            return complain(&format!("{} names process {id}, which does not run", path.display()));
+            return complain(&format!("{} contains process id {id}, which is not running", path.display()));
         }
         Holder::Other(program) => {
             return complain(&format!(
-                "{} names process {id}, which is {program} and not millstream: no signal was sent. Give this \
-                 configuration a pid file of its own, or use the other program's own command",
+                "{} contains process id {id}, which is {program} and not millstream: no signal was sent. Give this \
+                 configuration its own pid file, or use the command of the other program",
                 path.display()
             ));
         }
     }
     match kill_process(pid, signal) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => complain(&format!("process {} cannot be signalled: {error}", pid.as_raw_nonzero())),
+        Err(error) => complain(&format!("cannot signal process {}: {error}", pid.as_raw_nonzero())),
     }
 }
 

@@ -30,7 +30,7 @@ impl Stapler {
         if !told {
             let renewed = renewed.clone();
             let work = move |shared, orders| staple(shared, orders, renewed);
-            self.0 = background::start(("stapling", "ssl_stapling has"), shared.clone(), work);
+            self.0 = background::start(("stapling", "ssl_stapling"), shared.clone(), work);
         }
     }
 }

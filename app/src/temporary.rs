@@ -133,25 +133,23 @@ impl Places<'_> {
                 Finding::Unusable { name, path, span, why } => {
                     let what = format!("{name} {} cannot be used{whose}: {why}", path.display());
                     findings.error(*span, what).help(
-                        "its last part is made where it is missing and given to the user; all above it must be there, and be \
-                         open to the user",
+                        "the last directory is created if it is missing, and the user becomes its owner; all parent \
+                         directories must exist and be accessible to the user",
                     );
                 }
                 Finding::None { tried } => {
-                    let what = format!(
-                        "there is no place for temporary files that can be used{whose}; tried: {tried}"
-                    );
+                    let what = format!("no directory for temporary files can be used{whose}; tried: {tried}");
                     findings.error_nowhere(what).help(
-                        "set TMPDIR to a folder that can be written, or write client_body_temp_path and proxy_temp_path",
+                        "set TMPDIR to a writable directory, or set client_body_temp_path and proxy_temp_path",
                     );
                 }
                 Finding::InMemory => {
                     let what = format!(
-                        "temporary files go to {IN_MEMORY}, which is memory: no other place can be used{whose}"
+                        "temporary files are written to {IN_MEMORY}, which is in memory: no other directory can be used{whose}"
                     );
-                    findings
-                        .warning_nowhere(what)
-                        .help("set TMPDIR to a folder on a disk, or write client_body_temp_path and proxy_temp_path");
+                    findings.warning_nowhere(what).help(
+                        "set TMPDIR to a directory on disk, or set client_body_temp_path and proxy_temp_path",
+                    );
                 }
                 Finding::Refused(what) => _ = findings.error_nowhere(what.clone()),
             }

@@ -66,7 +66,7 @@ pub fn run(options: &Options, top: &Top) -> ExitCode {
             Ok(0) => ExitCode::SUCCESS,
             // A signal has a small number.
             Ok(signal) => ExitCode::from(u8::try_from(SIGNALLED + signal).unwrap_or(1)),
-            Err(error) => control::print(Err(format!("the terminal: {error}"))),
+            Err(error) => control::print(Err(format!("terminal error: {error}"))),
         },
         Err(why) => control::print(Err(why)),
     }
@@ -79,7 +79,7 @@ fn once(source: &Source, mut stream: Stream) -> Result<String, String> {
     for _ in 0..=FRAMES {
         match stream.next()? {
             Some(event) => state.take(event),
-            None => return Err(format!("{} ended the stream of figures: try again", source.place())),
+            None => return Err(format!("{} closed the event stream: try again", source.place())),
         }
     }
     Ok(snapshot::snapshot(&state, &events::plain(&source.place())))

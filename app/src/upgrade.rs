@@ -31,7 +31,7 @@ impl Program {
     /// Fails during an upgrade. On error nothing changes.
     pub fn start_next(&mut self, listenings: &[Arc<Listening>], pid_file: &mut PidFile) -> io::Result<u32> {
         if self.child.is_some() {
-            return Err(io::Error::other("an upgrade is under way already"));
+            return Err(io::Error::other("an upgrade is already in progress"));
         }
         let handed_over = listener::hand_over(listenings)?;
         if let Err(error) = pid_file.step_aside() {
@@ -68,7 +68,8 @@ impl Program {
         self.child = None;
         self.take_back(listenings, pid_file);
         Some(format!(
-            "the new process exited with {status}; this one continues. -t with the same configuration shows the error"
+            "the new process exited with {status}; this process continues. Run -t with the same configuration to see \
+             the error"
         ))
     }
 

@@ -63,7 +63,10 @@ fn all_answer(watched: &Mutex<Watched>, within: Duration) -> bool {
     match answered.recv_timeout(within) {
         Ok(()) | Err(RecvTimeoutError::Disconnected) => true,
         Err(RecvTimeoutError::Timeout) => {
-            log.write(Level::Alert, format_args!("a worker's loop has stood still for {within:?}"));
+            log.write(
+                Level::Alert,
+                format_args!("the event loop of a worker has been blocked for {within:?}"),
+            );
             false
         }
     }

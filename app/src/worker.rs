@@ -71,7 +71,10 @@ pub fn start(start: Start) -> io::Result<Handle> {
             let runtime = match building.build_local(LocalOptions::default()) {
                 Ok(runtime) => runtime,
                 Err(error) => {
-                    shared.main_log.write(Level::Emerg, format_args!("a worker has no event loop: {error}"));
+                    shared.main_log.write(
+                        Level::Emerg,
+                        format_args!("cannot create the event loop of a worker: {error}"),
+                    );
                     return;
                 }
             };

@@ -256,7 +256,7 @@ impl OpenFile {
     ) -> io::Result<Option<OpenFile>> {
         let header = FileHeader::decode(fixed)
             .filter(|header| header.id == body.id && header.body_length == body.length)
-            .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the entry's file has been replaced"))?;
+            .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the cache file has been replaced"))?;
         let found = file.metadata()?;
         let checked = body.checked.of(&found, header.blocks());
         if header.file_length() != Some(found.len()) {
@@ -351,5 +351,5 @@ fn check_table(file: &File, header: &FileHeader) -> io::Result<()> {
 }
 
 pub(crate) fn corrupt() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "a cache file is damaged")
+    io::Error::new(io::ErrorKind::InvalidData, "the cache file is damaged")
 }

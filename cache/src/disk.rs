@@ -193,7 +193,7 @@ impl Disk {
         let elsewhere = Some(&self.temporary).filter(|path| !path.starts_with(&self.tree.root));
         for directory in [&self.tree.root].into_iter().chain(elsewhere) {
             if let Err(error) = private::directory(directory) {
-                self.fail("the directory cannot be made", &error);
+                self.fail("cannot create the directory", &error);
                 self.failing.store(true, Ordering::Relaxed);
             }
         }
@@ -286,7 +286,7 @@ impl Disk {
         match fs::remove_file(self.path(name)) {
             Ok(()) => _ = self.counters.removed.fetch_add(1, Ordering::Relaxed),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => self.report(format_args!("cannot remove a file of it: {error}")),
+            Err(error) => self.report(format_args!("cannot remove a file: {error}")),
         }
     }
 
@@ -311,8 +311,8 @@ impl Disk {
     fn watched(&self, outcome: io::Result<()>) {
         if let Err(error) = outcome {
             self.report(format_args!(
-                "its directories cannot all be watched: {error} (fs.inotify.max_user_watches); files that others \
-                 remove are noticed when they are looked for, every half minute"
+                "cannot watch all directories: {error} (see fs.inotify.max_user_watches); files removed by other \
+                 programs are noticed by a check every 30 seconds"
             ));
         }
     }
@@ -333,7 +333,9 @@ impl Disk {
     /// Counts a failure and logs it, at most once a minute.
     fn fail(&self, what: &str, error: &io::Error) {
         self.counters.errors.fetch_add(1, Ordering::Relaxed);
-        self.report(format_args!("{what}: {error}; responses continue, they are not stored on disk"));
+        self.report(format_args!(
+            "{what}: {error}; requests are still served, but responses are not stored on disk"
+        ));
     }
 
     /// Logs something that is no failure.
@@ -354,7 +356,7 @@ impl Disk {
         drop(quiet);
         let before = match unsaid {
             0 => String::new(),
-            count => format!(" ({count} more like it before)"),
+            count => format!(" ({count} similar messages before)"),
         };
         logs.write(Level::Crit, format_args!("cache \"{}\": {message}{before}", self.tree.root.display()));
     }

@@ -37,7 +37,7 @@ pub struct Aborted;
 
 impl fmt::Display for Aborted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the upstream's response broke off")
+        f.write_str("the upstream response ended prematurely")
     }
 }
 

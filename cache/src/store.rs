@@ -90,8 +90,8 @@ impl fmt::Display for CacheOpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "cache zone \"{}\": the directory \"{}\" cannot be used: {}; it must exist or be creatable, and be \
-             writable for the user that the workers run as",
+            "cache zone \"{}\": the directory \"{}\" cannot be used: {}; it must exist or be creatable, and the user \
+             of the workers must be able to write to it",
             self.zone,
             self.path.display(),
             self.error

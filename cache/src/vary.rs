@@ -173,7 +173,7 @@ impl VaryFields {
         for (id, name) in &self.names {
             let (is_unlisted, is_address) = (**name == *unlisted::NAME, **name == *ADDRESS);
             let name = match &**name {
-                unlisted::NAME => "other fields".to_owned(),
+                unlisted::NAME => "unlisted fields".to_owned(),
                 ADDRESS => "the client's address".to_owned(),
                 name => String::from_utf8_lossy(name).into_owned(),
             };

@@ -97,7 +97,7 @@ fn judge(finding: &Finding, a: &[RunFile], b: &[RunFile], is_open: bool) -> Resu
         return Err("an open loop sets the rate itself".to_owned());
     }
     if let Some(run) = b.iter().find(|run| a.iter().any(|other| other.outcome == run.outcome)) {
-        return Err(format!("{} is a run of both sides, and a run does not differ from itself", run.name));
+        return Err(format!("{} belongs to both sides, and a run cannot be compared with itself", run.name));
     }
     if let Some(run) = a.iter().chain(b).find(|run| !is_rate && run.outcome.latency.is_empty()) {
         return Err(format!("no request got a response in {}, so it has no latency", run.name));
@@ -106,8 +106,8 @@ fn judge(finding: &Finding, a: &[RunFile], b: &[RunFile], is_open: bool) -> Resu
         let [one, other] = [a, b].map(|runs| plural(runs.len() as u64, "run"));
         let of_100 = 100.0 * rank::smallest(a.len(), b.len());
         return Err(format!(
-            "the difference between {one} and {other} may be chance: chance alone sets runs of one kind as far apart in {of_100:.0} of 100 \
-            comparisons. At least four runs of each are needed"
+            "the difference between {one} and {other} may be chance: runs of the same kind differ as much in \
+            {of_100:.0} of 100 comparisons. At least four runs of each side are needed"
         ));
     }
     let is_more = rank::median(finding.b.clone()) > rank::median(finding.a.clone());
@@ -132,8 +132,9 @@ fn warnings(a: &[RunFile], b: &[RunFile]) -> Vec<String> {
     let mut found: Vec<(String, Vec<(&str, String)>)> = Vec::new();
     for (place, run) in runs.iter().enumerate() {
         let again = runs[..place].iter().find(|other| other.outcome == run.outcome);
-        let again =
-            again.map(|other| format!("it is {} too, and a run cannot be compared with itself", other.name));
+        let again = again.map(|other| {
+            format!("it is the same run as {}, and a run cannot be compared with itself", other.name)
+        });
         let again = again.map(|why| ("SAME RUN".to_owned(), why));
         for (what, why) in again.into_iter().chain(apart(runs[0], run)).chain(weak(run)) {
             match found.iter_mut().find(|(other, _)| *other == what) {
@@ -172,8 +173,8 @@ fn in_turn(a: &[RunFile], b: &[RunFile]) -> Option<String> {
     let all_before =
         |one: &[RunFile], other: &[RunFile]| one.iter().map(began).max() < other.iter().map(began).min();
     ((all_before(a, b) || all_before(b, a)) && a.len() + b.len() > 2).then(|| {
-        "all runs of one side came before all of the other: what changed on the machine meanwhile looks like a difference. Run them in \
-         turns"
+        "all runs of one side came before all runs of the other: a change on the machine in between looks like a \
+         difference. Run the sides alternately"
             .to_owned()
     })
 }
@@ -186,8 +187,8 @@ pub fn text(comparison: &Comparison, columns: usize) -> String {
     let (caption, head) = (format!("Medians of {a} and {b}"), ["a", "b", "b / a", "interval", "p"]);
     let table = FigureTable::of(caption, &head, &[], comparison.findings.iter().map(cells));
     text + &format!(
-        "\n{}\np: how often runs of one kind are as far apart by chance (exact rank test of Mann and Whitney). Only {} is judged, at \
-         {FALSE_CLAIMS}; of the other lines one in twenty has so small a p by chance.\n",
+        "\n{}\np: how often runs of the same kind differ as much by chance (exact Mann-Whitney rank test). Only {} is \
+         judged, at {FALSE_CLAIMS}; of the other lines, one in twenty has such a small p by chance.\n",
         table.text(0, columns),
         name(comparison.judged)
     )
@@ -238,7 +239,7 @@ fn sentence(comparison: &Comparison) -> String {
         Change::Same => {
             let what = if is_rate { "requests per second".to_owned() } else { latency };
             format!(
-                "No difference beyond chance was found in {what}; b / a may be anything in its interval{between}."
+                "No difference beyond chance was found in {what}; b / a may be anywhere in its interval{between}."
             )
         }
         _ if is_rate => format!("b is {is}: it serves {by}{than} requests per second than a{between}."),

@@ -50,7 +50,8 @@ pub fn standard(first: &Reply, second: &Reply) -> Result<Standard, String> {
     let status = first.status;
     let (how, expect, words) = if status != second.status {
         let words = format!(
-            "The API responds sometimes with {status} and sometimes with {}, so a step's response counts as correct if its status is below 400.",
+            "The API sometimes responds with {status} and sometimes with {}, so a step's response counts as correct \
+             if its status is below 400.",
             second.status
         );
         (How::StatusAndLength, Expect::default(), words)
@@ -87,9 +88,7 @@ impl Standard {
     pub fn wrong_page(&self, own: &Reply, given: &Reply) -> Option<String> {
         let (theirs, ours) = (given.body.len(), own.body.len());
         if self.how == How::Body && given.body != own.body && given.status == own.status {
-            return Some(format!(
-                "it gives another body than the API's own ({theirs} bytes instead of {ours})"
-            ));
+            return Some(format!("its body differs from the API's ({theirs} bytes instead of {ours})"));
         }
         let is_right = self.expect.allows(given.status);
         (!is_right).then(|| format!("it responds with {} and the API with {}", given.status, own.status))
@@ -101,7 +100,7 @@ impl Standard {
         // Heads of different sizes are not counted, so what is outside is another page.
         (mean < least || mean > most).then(|| {
             format!(
-                "its bodies are {mean:.0} bytes long on average, where the API's are {least:.0} to {most:.0}"
+                "its bodies have {mean:.0} bytes on average, compared with {least:.0} to {most:.0} of the API"
             )
         })
     }
@@ -109,12 +108,12 @@ impl Standard {
 
 fn refused(status: u16) -> String {
     let advice = match status {
-        401 | 403 => "give it what it wants with -H 'Authorization: …'",
-        404 => "give the URL of a page that it has",
+        401 | 403 => "send credentials with -H 'Authorization: …'",
+        404 => "specify the URL of an existing page",
         405 => "choose the method with -m",
-        429 => "it limits requests; take the limit off for this test",
-        400..=499 => "give it a request that it accepts",
-        _ => "mend it first",
+        429 => "the API limits requests; remove the limit for this test",
+        400..=499 => "specify a request that the API accepts",
+        _ => "fix the API first",
     };
     format!(
         "the API itself responds with {status} to this request, so there is nothing to compare with: {advice}"

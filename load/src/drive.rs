@@ -73,7 +73,7 @@ pub fn check(plan: &Plan) -> Result<(), PlanError> {
         return Ok(());
     }
     Err(PlanError(format!(
-        "{connections} connections need {wanted} open files, and this process may have {allowed}: see ulimit -n"
+        "{connections} connections need {wanted} open files, but the limit is {allowed}: raise it with ulimit -n"
     )))
 }
 
@@ -108,7 +108,7 @@ fn run_threads<Protocol: Exchange>(
     let workers = (0..plan.threads)
         .map(|thread| Worker::<Protocol>::new(plan, thread))
         .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| PlanError(format!("the system gives no epoll: {error}")))?;
+        .map_err(|error| PlanError(format!("epoll is not available: {error}")))?;
     let run = &RunShared {
         plan,
         stop,

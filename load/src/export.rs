@@ -69,23 +69,39 @@ pub fn prometheus(outcome: &Outcome) -> String {
     let errors =
         errors.map(|(kind, count, _)| (format!("{{kind=\"{}\"}}", kind.replace(' ', "_")), count as f64));
     let figures = [
-        ("requests_total", "Requests that went out whole.", counts.requests as f64),
-        ("received_bytes_total", "Bytes read, heads included.", counts.bytes_read as f64),
+        ("requests_total", "Requests sent completely.", counts.requests as f64),
+        ("received_bytes_total", "Bytes read, including headers.", counts.bytes_read as f64),
         ("sent_bytes_total", "Bytes written.", counts.bytes_written as f64),
         ("connections_total", "Connections opened.", counts.connections as f64),
-        ("unfinished_requests", "Requests due that had no response at the end.", counts.unfinished as f64),
-        ("run_seconds", "How long was measured.", outcome.seconds),
-        ("requests_per_second", "Responses as expected per second.", outcome.rate()),
+        (
+            "unfinished_requests",
+            "Requests that were due but had no response at the end.",
+            counts.unfinished as f64,
+        ),
+        ("run_seconds", "Duration of the measurement.", outcome.seconds),
+        ("requests_per_second", "Expected responses per second.", outcome.rate()),
         ("error_ratio", "The share of requests that ended in an error.", outcome.error_share()),
         ("generator_cpu_seconds_total", "CPU time of the generator.", outcome.generator.cpu_seconds),
     ];
     let distributions = [
-        ("duration", "From when a request was due (open loop) or sent to its last byte.", &outcome.latency),
-        ("service_duration", "From when a request was sent to its last byte.", &outcome.service),
-        ("first_byte", "From when a request was sent to the first byte.", &outcome.first_byte),
+        (
+            "duration",
+            "Time from when a request was due (open loop) or sent to the last byte of its response.",
+            &outcome.latency,
+        ),
+        (
+            "service_duration",
+            "Time from when a request was sent to the last byte of its response.",
+            &outcome.service,
+        ),
+        (
+            "first_byte",
+            "Time from when a request was sent to the first byte of its response.",
+            &outcome.first_byte,
+        ),
     ];
     let mut text = family("responses_total", "counter", "Complete responses by status.", statuses);
-    text += &family("errors_total", "counter", "What went wrong, by kind.", errors);
+    text += &family("errors_total", "counter", "Errors by kind.", errors);
     text.extend(figures.map(|(name, about, value)| {
         let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
         family(name, kind, about, [(String::new(), value)])

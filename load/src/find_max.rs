@@ -117,7 +117,7 @@ impl Searching<'_> {
         guess.duration = plan.duration.map(|duration| duration / 2);
         let guessed = self.drive(&guess)?.rate();
         if guessed <= 0.0 && !self.stop.load(Ordering::Relaxed) {
-            return Err(PlanError("no response is as expected, at any rate".to_owned()));
+            return Err(PlanError("no response was as expected, at any rate".to_owned()));
         }
         Ok(guessed)
     }
@@ -160,7 +160,7 @@ impl Searching<'_> {
         let ended = match self.gone.map(|from| self.trials[from].rate) {
             Some(rate) => format!("the API has not responded since {}", Rate(rate)),
             None if is_stopped => "the search was stopped".to_owned(),
-            None => "there are no more trials".to_owned(),
+            None => "all trials were used".to_owned(),
         };
         // Trials of an API that is gone say nothing about their rates.
         let told = &self.trials[..self.gone.unwrap_or(self.trials.len())];
@@ -174,7 +174,7 @@ impl Searching<'_> {
                 Ok(Some(Outcome { search: Some(search), ..outcome }))
             }
             None if is_stopped => Ok(None),
-            None if self.gone.is_some() => Err(PlanError(format!("{ended}, and no rate had held"))),
+            None if self.gone.is_some() => Err(PlanError(format!("{ended}, and no rate held before"))),
             None => Err(PlanError(nothing(told))),
         }
     }
@@ -265,7 +265,7 @@ fn lowest<'a>(trials: impl Iterator<Item = &'a Tried>) -> Option<&'a Tried> {
 fn nothing(trials: &[Tried]) -> String {
     let told = lowest(trials.iter().filter(|trial| !trial.is_late));
     let told = told.map(|trial| (Number(trial.rate), trial.miss.as_deref().unwrap_or_default()));
-    let (rate, why) = told.unwrap_or((Number(0.0), "none was tried"));
+    let (rate, why) = told.unwrap_or((Number(0.0), "no rate was tried"));
     let late = too_late(trials).map(|late| format!("unknown: {late}"));
     late.unwrap_or_else(|| format!("no rate held, not even {rate} requests/s: {why}"))
 }
@@ -280,13 +280,14 @@ fn conclusion(rate: f64, confirmed: Option<Confirmed>, trials: &[Tried], ended: 
     };
     let failed = lowest(trials.iter().filter(|trial| trial.rate > rate));
     let at_least = if failed.is_none_or(|trial| trial.is_late) { "At least " } else { "" };
-    let above = failed.map_or("no trial above it failed".to_owned(), |Tried { rate, miss, .. }| {
-        let (miss, (held, of)) = (miss.as_deref().unwrap_or_default(), counted(trials, *rate));
-        match (Number(*rate), held) {
-            (rate, 0) => format!("at {rate} {miss}"),
-            (rate, _) => format!("{rate} held in {held} of {}: {miss}", plural(of as u64, "trial")),
-        }
-    });
+    let above =
+        failed.map_or("no trial above this rate failed".to_owned(), |Tried { rate, miss, .. }| {
+            let (miss, (held, of)) = (miss.as_deref().unwrap_or_default(), counted(trials, *rate));
+            match (Number(*rate), held) {
+                (rate, 0) => format!("at {rate} {miss}"),
+                (rate, _) => format!("{rate} held in {held} of {}: {miss}", plural(of as u64, "trial")),
+            }
+        });
     format!("{at_least}{told} requests/s hold, in {held} of {of} further trials; {above}")
 }
 
@@ -352,7 +353,7 @@ fn closings(outcome: &Outcome) -> String {
     }
     let [opened, clients] = [opened, clients].map(Count);
     format!(
-        "; {opened} connections were opened for {clients}, because the server closes those in use: see its limit of connections \
-         (worker_connections), and of requests on one"
+        "; {opened} connections were opened for {clients}, because the server closes connections in use: check its \
+         limits of connections (worker_connections) and of requests per connection"
     )
 }

@@ -35,10 +35,10 @@ impl Http2Request {
     /// The request that these bytes of HTTP/1 are, body included. Errors: what is wrong with them.
     pub fn of(whole: &Arc<[u8]>, is_https: bool) -> Result<Http2Request, &'static str> {
         let mut head = RequestHead::default();
-        if head.parse(whole, &HEAD).map_err(|_| "its head is not as HTTP has it")? == Progress::Partial {
-            return Err("its head has no end");
+        if head.parse(whole, &HEAD).map_err(|_| "its header is not valid HTTP")? == Progress::Partial {
+            return Err("its header is incomplete");
         }
-        let lines = lines(&head, whole, is_https).ok_or("it names no host")?;
+        let lines = lines(&head, whole, is_https).ok_or("it has no host")?;
         let (mut plain, mut filling, mut filled) = (Vec::new(), Vec::new(), Vec::new());
         let is_kept: Vec<bool> = lines
             .iter()

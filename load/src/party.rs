@@ -138,7 +138,7 @@ impl Process {
             }
             if clock::now().duration_since(began) >= within {
                 let (name, seconds) = (&self.name, within.as_secs());
-                return Err(format!("{name} does not respond on {address} within {seconds} s").into());
+                return Err(format!("{name} did not respond on {address} within {seconds} s").into());
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
@@ -148,11 +148,11 @@ impl Process {
         if found.processes.iter().any(|id| own.contains(id)) {
             return Ok(());
         }
-        Err(format!("{} should listen on {address}, and {found} does", self.name).into())
+        Err(format!("{} should listen on {address}, but {found} listens there", self.name).into())
     }
 
     fn told_of_its_end(&mut self) -> String {
-        let mut told = format!("{} ended before it responded", self.name);
+        let mut told = format!("{} exited before it responded", self.name);
         told.extend(self.reap().map(|status| format!(" ({status})")));
         let said = Some(self.said()).filter(|said| !said.is_empty());
         told.extend(said.map(|said| format!("; its output: {said}")));

@@ -89,8 +89,8 @@ static PARTIES: [PartyRow; 4] = [
             ("buffered !tls", "writes no log file: its lines go to syslog"),
         ],
         notes: &[
-            ("logged", "HAProxy writes no log file, so it is spared that work."),
-            ("buffered", "HAProxy writes no log file, so it is spared that work."),
+            ("logged", "HAProxy writes no log file, so it does less work."),
+            ("buffered", "HAProxy writes no log file, so it does less work."),
             ("cache !memory", "HAProxy's cache is in memory in every step."),
         ],
     },
@@ -105,8 +105,8 @@ static PARTIES: [PartyRow; 4] = [
                     -n <directory>/varnish",
         reached: Reached::Varnishstat("varnish"),
         cannot: &[
-            ("secure", "speaks no TLS to the API"),
-            ("tls", "speaks no TLS itself"),
+            ("secure", "does not support TLS to the API"),
+            ("tls", "does not support TLS itself"),
             ("buffered", "writes no log file itself: its log is in memory, for varnishncsa to read"),
         ],
         notes: &[

@@ -71,44 +71,44 @@ impl Plan {
 
     /// Whether the plan makes sense. Errors: the first thing that makes none, with what to write instead.
     pub fn check(&self) -> Result<(), PlanError> {
-        refuse(self.targets.is_empty(), "nothing to load: name a URL")?;
+        refuse(self.targets.is_empty(), "nothing to load: specify a URL")?;
         if let Some(target) = self.targets.iter().find(|target| target.addresses.is_empty()) {
             refuse(true, format!("{} has no address", target.url))?;
         }
         let is_mixed = self.targets.iter().any(|target| target.http2.is_some() != self.is_http2());
-        refuse(is_mixed, "one run speaks HTTP/1.1 or HTTP/2, and not both")?;
+        refuse(is_mixed, "one run uses either HTTP/1.1 or HTTP/2")?;
         let (last, count) = (self.order.iter().max().map_or(0, |last| *last as usize), self.targets.len());
-        refuse(last >= count, format!("the order names target {last} of {count}"))?;
+        refuse(last >= count, format!("the order contains target {last} of {count}"))?;
         self.check_sizes()?;
         let is_endless = self.duration.is_none() && self.requests.is_none();
-        refuse(is_endless, "no end: give a duration or a number of requests")?;
-        refuse(self.duration == Some(Duration::ZERO), "a duration of nothing measures nothing")?;
-        refuse(self.duration > Some(LONGEST), "a run of more than a day")?;
-        refuse(self.warm_up > LONGEST, "a warm-up of more than a day")?;
+        refuse(is_endless, "the run has no end: specify a duration or a number of requests")?;
+        refuse(self.duration == Some(Duration::ZERO), "the duration must be above zero")?;
+        refuse(self.duration > Some(LONGEST), "the duration must be at most one day")?;
+        refuse(self.warm_up > LONGEST, "the warm-up must be at most one day")?;
         let is_patience = (SHORTEST_TIMEOUT..=LONGEST).contains(&self.timeout);
-        refuse(!is_patience, "a timeout between a millisecond and a day is needed")?;
+        refuse(!is_patience, "the timeout must be between 1ms and one day")?;
         if let Mode::Open { rate, .. } = self.mode {
             let is_possible = rate > 0.0 && rate <= RATE;
-            let what = format!("a rate of {rate} requests per second; between 0 and {RATE} is possible");
+            let what = format!("the rate must be above 0 and at most {RATE} requests per second, not {rate}");
             refuse(!is_possible, what)?;
         }
         let is_out_of_turn = self.redirects > 0 && (self.pipeline > 1 || self.is_http2());
-        refuse(is_out_of_turn, "redirects are followed over HTTP/1.1 and without pipelining")?;
+        refuse(is_out_of_turn, "redirects are followed only over HTTP/1.1 and without pipelining")?;
         self.check_schedule()
     }
 
     fn check_schedule(&self) -> Result<(), PlanError> {
         let Some(schedule) = &self.schedule else { return Ok(()) };
-        refuse(self.mode == Mode::Closed, "a schedule is for an open loop")?;
-        refuse(!self.warm_up.is_zero(), "a schedule has no warm-up: make it a stage of its own")?;
+        refuse(self.mode == Mode::Closed, "a schedule needs an open loop")?;
+        refuse(!self.warm_up.is_zero(), "a schedule has no warm-up: add a stage for it")?;
         match schedule {
             Schedule::Log { moments, .. } => {
                 let is_whole = moments.len() == self.order.len();
-                refuse(!is_whole, "a log needs a moment for each of its requests")
+                refuse(!is_whole, "a log needs a time for each request")
             }
             Schedule::Stages(stages) => {
                 let are_possible = stages.iter().all(|stage| (0.0..=RATE).contains(&stage.rate));
-                refuse(!are_possible, format!("the rate of a stage; between 0 and {RATE} is possible"))
+                refuse(!are_possible, format!("the rate of a stage must be between 0 and {RATE}"))
             }
         }
     }
@@ -130,19 +130,20 @@ impl Plan {
         for (what, value, most) in
             [("connections", connections, CONNECTIONS), ("threads", threads, THREADS), (kind, pipeline, most)]
         {
-            refuse(value == 0, format!("{what}: at least 1 is needed"))?;
-            refuse(value > most, format!("{what}: {value} is more than {most}, the most that is possible"))?;
+            refuse(value == 0, format!("{what}: must be at least 1"))?;
+            refuse(value > most, format!("{what}: {value} is more than the maximum of {most}"))?;
         }
         for (needed, what) in [(threads, "threads"), (self.origins().len() as u32, "servers")] {
             let why = format!("{needed} {what} need at least as many connections, not {connections}");
             refuse(needed > connections, why)?;
         }
-        let why = format!("{gerund} keep-alive: several requests on one connection");
+        let why = format!("{gerund} keep-alive, to send several requests on one connection");
         refuse(pipeline > 1 && !self.keep_alive, why)?;
         let Some(requests) = self.requests else { return Ok(()) };
-        refuse(requests == 0, "requests: at least 1 is needed")?;
+        refuse(requests == 0, "requests: must be at least 1")?;
         let why = format!(
-            "{requests} requests cannot keep {connections} connections busy: give at most as many connections as requests"
+            "{requests} requests cannot keep {connections} connections busy: specify at most as many connections as \
+             requests"
         );
         refuse(requests < u64::from(connections), why)
     }

@@ -65,15 +65,15 @@ pub enum ProbeError {
 enum Failed {
     #[error("{0}")]
     Unconnected(String),
-    #[error("does not speak TLS: write http:// instead of https://")]
+    #[error("does not use TLS: write http:// instead of https://")]
     PlainServer,
-    #[error("speaks TLS: write https:// instead of http://")]
+    #[error("uses TLS: write https:// instead of http://")]
     TlsServer,
-    #[error("does not agree on TLS: {0}")]
+    #[error("failed the TLS handshake: {0}")]
     Tls(String),
-    #[error("shows a certificate that is not trusted: {0}, or use --insecure (-k)")]
+    #[error("sends a certificate that is not trusted: {0}, or use --insecure (-k)")]
     Untrusted(String),
-    #[error("does not speak HTTP/2: {0}; leave --http2 out")]
+    #[error("does not support HTTP/2: {0}; omit --http2")]
     NoHttp2(String),
     #[error("does not respond in HTTP/{0}: {1}")]
     BadAnswer(u8, String),
@@ -238,19 +238,19 @@ impl<'a> Question<'a> {
         let bytes = exchange.kept().as_ref().map_or(0, |kept| kept.body.len());
         Failed::Incomplete(match (is_late, has_begun) {
             (true, true) => {
-                format!("did not end its response within {limit:?}, {bytes} bytes of the body had arrived")
+                format!("did not complete its response within {limit:?}; {bytes} bytes of the body arrived")
             }
-            (true, false) => format!("gave no response within {limit:?}"),
-            (false, true) => format!("closed the connection within the body, after {bytes} bytes of it"),
+            (true, false) => format!("did not respond within {limit:?}"),
+            (false, true) => format!("closed the connection after {bytes} bytes of the body"),
             (false, false) => return Failed::Closed,
         })
     }
 
     fn unconnected(self, error: &io::Error) -> Failed {
         Failed::Unconnected(match error.kind() {
-            ErrorKind::ConnectionRefused => "refuses connections: nothing listens there".to_owned(),
+            ErrorKind::ConnectionRefused => "refuses connections: no process is listening there".to_owned(),
             ErrorKind::TimedOut | ErrorKind::WouldBlock => {
-                format!("did not take the connection within {:?}", self.timeout)
+                format!("did not accept the connection within {:?}", self.timeout)
             }
             _ => format!("cannot be reached: {}", words(error)),
         })
@@ -262,9 +262,9 @@ impl<'a> Question<'a> {
             Some(Collected { announced: Some(length), .. }) if *length > most as u64 => {
                 Err(Failed::Large(*length))
             }
-            Some(kept) if kept.body.len() > most => Err(Failed::Incomplete(format!(
-                "sends a body that has no end: {most} bytes came and more follow"
-            ))),
+            Some(kept) if kept.body.len() > most => {
+                Err(Failed::Incomplete(format!("sends an endless body: more than {most} bytes arrived")))
+            }
             _ => Ok(()),
         }
     }
@@ -318,7 +318,7 @@ impl<'a> Peer<'a> {
             told.map_err(|error| peer.unopened(&error))?;
         }
         if http2 && !peer.stream.is_http2() {
-            return Err(Failed::NoHttp2("it agrees to no protocol (ALPN)".to_owned()));
+            return Err(Failed::NoHttp2("it selected no protocol (ALPN)".to_owned()));
         }
         Ok(peer)
     }
@@ -340,7 +340,7 @@ impl<'a> Peer<'a> {
             },
             Some(InvalidCertificate(why)) => return Failed::Untrusted(untrusted(why)),
             Some(error) => error.to_string(),
-            None if is_late(error) => format!("nothing came within {:?}", question.timeout),
+            None if is_late(error) => format!("no data arrived within {:?}", question.timeout),
             None if is_end(error) => "the server closed the connection".to_owned(),
             None => words(error),
         })
@@ -374,17 +374,17 @@ fn untrusted(why: &CertificateError) -> String {
     use CertificateError as E;
     match why {
         E::UnknownIssuer => {
-            "its issuer is not trusted by this system; name the issuer's certificate in SSL_CERT_FILE"
+            "its issuer is not trusted by this system; set SSL_CERT_FILE to a file with the issuer's certificate"
                 .to_owned()
         }
         E::Expired | E::ExpiredContext { .. } => "it has expired; renew it".to_owned(),
-        E::NotValidYet | E::NotValidYetContext { .. } => "it is not valid yet; look at the clocks".to_owned(),
+        E::NotValidYet | E::NotValidYetContext { .. } => "it is not valid yet; check the clocks".to_owned(),
         E::NotValidForName | E::NotValidForNameContext { .. } => {
-            "it is for another name; ask for that one, which --connect-to leads here".to_owned()
+            "it is for another name; use that name in the URL, and --connect-to for this address".to_owned()
         }
         // webpki's word for a certificate of an authority, which most self-signed ones are, in a server's place.
         E::Other(why) if why.to_string().contains("CaUsedAsEndEntity") => {
-            "it is self-signed; have an authority issue one".to_owned()
+            "it is self-signed; use one from a certificate authority".to_owned()
         }
         other => format!("it is not valid ({other}); replace it"),
     }

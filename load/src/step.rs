@@ -31,17 +31,17 @@ macro_rules! steps {
 
 steps! {
     Alone, "alone", "the API alone", [], "",
-        "Nothing stands in front of the API: what everything else is compared with.";
+        "Nothing is in front of the API: the baseline for all comparisons.";
     Proxied, "proxied", "proxied, no keep-alive", [Gzip, Logged], "",
         "A proxy that opens a connection to the API for every request, as nginx did by default before 1.29.7.";
     KeepAlive, "keepalive", "keep-alive", [KeepAlive, Gzip, Logged], "keepalive",
-        "Connections to the API are kept and used again.";
+        "Connections to the API are kept open and reused.";
     Quiet, "quiet", "compression, log off", [KeepAlive], "!gzip !logged !buffered",
         "No access log, no compression.";
     Microcache, "microcache", "microcache 1 s", [KeepAlive, Cache, Micro], "cache",
         "A response that may be shared, or that has no caching headers, is stored for a second.";
     Lock, "lock", "lock, stale meanwhile", [KeepAlive, Cache, Micro, Lock], "lock",
-        "One request fetches a new response; the others get the old one meanwhile, or wait for it.";
+        "One request fetches a new response; meanwhile, the others get the old one, or wait for the new one.";
     Headers, "headers", "as the API's headers allow", [KeepAlive, Cache, Lock], "cache !micro",
         "Responses are stored for as long as the API's own Cache-Control or Expires allows.";
     Memory, "memory", "in memory", [KeepAlive, Cache, Lock, Memory], "memory",
@@ -49,9 +49,9 @@ steps! {
     Log, "log", "buffered access log", [KeepAlive, Cache, Lock, Memory, Buffered], "buffered",
         "The access log is on again, written in pieces of 256 KiB.";
     Tls, "tls", "over TLS", [KeepAlive, Cache, Lock, Memory, Buffered, Tls], "tls",
-        "Clients come over TLS, on connections that they keep.";
+        "Clients connect over TLS and keep their connections open.";
     Http2, "http2", "over HTTP/2", [KeepAlive, Cache, Lock, Memory, Buffered, Tls, Http2], "http2",
-        "Clients come over TLS and HTTP/2: as many requests at once, several on each connection.";
+        "Clients connect over TLS and HTTP/2: the same number of concurrent requests, several on each connection.";
 }
 
 /// What lines of a proxy's configuration depend on. Templates and tables have these words in lower case, see [`crate::peer`].
@@ -175,7 +175,7 @@ pub fn find(name: &str) -> Result<Step, String> {
     let found = Step::ALL.into_iter().find(|step| step.name() == name).or_else(by_number);
     found.ok_or_else(|| {
         let names = Step::ALL.map(Step::name).join(", ");
-        format!("\"{name}\" is no step; there are {names}")
+        format!("unknown step \"{name}\"; the steps are {names}")
     })
 }
 

@@ -86,7 +86,7 @@ pub struct CutShort {
 impl CutShort {
     pub fn words(self) -> String {
         format!(
-            "Stopped after {} of {} measurements: everything below rests on these alone.",
+            "Stopped after {} of {} measurements: all results below are based only on these.",
             self.measured, self.of
         )
     }

@@ -201,7 +201,7 @@ pub fn absolute_authorities() -> Result<PathBuf, PlanError> {
 /// The file of the authorities that are trusted: what `SSL_CERT_FILE` names, or the system's. Errors: there is none.
 fn authorities() -> Result<PathBuf, PlanError> {
     let named = std::env::var_os("SSL_CERT_FILE").map(PathBuf::from);
-    let none = "no list of trusted certificates was found: name one in SSL_CERT_FILE";
+    let none = "no list of trusted certificate authorities was found: specify one in SSL_CERT_FILE";
     let file = named.or_else(|| system_authorities().map(PathBuf::from));
     file.ok_or_else(|| PlanError(none.to_owned()))
 }

@@ -86,7 +86,7 @@ fn one(ask: &Ask, may: Permission, known: &mut KnownAddresses) -> Result<Target,
     let url =
         Url::parse(&ask.url).map_err(|why| PlanError(format!("\"{}\" cannot be loaded: {why}", ask.url)))?;
     let request: Arc<[u8]> = request(ask, &url)?.into();
-    let told = |why| PlanError(format!("{} cannot be asked for in HTTP/2: {why}", ask.url));
+    let told = |why| PlanError(format!("{} cannot be requested over HTTP/2: {why}", ask.url));
     let http2 = ask.http2.then(|| Http2Request::of(&request, url.is_https)).transpose().map_err(told)?;
     let other = ask.connect_to.iter().find_map(|other| other.of(&url.host, url.port));
     let name = other.unwrap_or_else(|| (url.host.clone(), url.port));
@@ -106,7 +106,7 @@ fn one(ask: &Ask, may: Permission, known: &mut KnownAddresses) -> Result<Target,
         let host = name.0;
         let found = if host == public.to_string() { String::new() } else { format!("{public}, ") };
         return Err(PlanError(format!(
-            "{host} is {found}an address of the public internet: load only what is yours, and add --yes"
+            "{host} is {found}an address of the public internet: load only your own servers, and add --yes"
         )));
     }
     // What redirects are resolved against has a scheme.
@@ -148,18 +148,18 @@ fn request(ask: &Ask, url: &Url) -> Result<Vec<u8>, PlanError> {
         (method, _) => method,
     };
     if !octets::is_token(method.as_bytes()) || method == "CONNECT" {
-        return Err(PlanError(format!("\"{method}\" is no method that can be loaded")));
+        return Err(PlanError(format!("method \"{method}\" is not supported")));
     }
     for (name, value) in &ask.fields {
         let bad = |why| Err(PlanError(format!("the field \"{name}\" cannot be sent: {why}")));
         if name.is_empty() || !octets::is_token(name.as_bytes()) {
-            return bad("that is no field name");
+            return bad("the name is invalid");
         }
         if !octets::is_value(value.as_bytes()) {
             return bad("its value has control characters");
         }
         if ["content-length", "transfer-encoding"].iter().any(|own| name.eq_ignore_ascii_case(own)) {
-            return bad("the length is that of the body");
+            return bad("the length is set automatically from the body");
         }
     }
     let is_given = |wanted: &str| ask.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case(wanted));
@@ -195,7 +195,7 @@ pub fn is_public(address: IpAddr) -> bool {
 }
 
 const AUTHORITY: &str =
-    "its host must be a name or an address (IPv6 in brackets), and its port one between 1 and 65535";
+    "its host must be a name or an address (IPv6 in brackets), and its port a number from 1 to 65535";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url {
@@ -214,7 +214,7 @@ impl Url {
         let (is_https, rest) = match split_scheme(text) {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (false, rest),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (true, rest),
-            Some(_) => return Err("only http:// and https:// can be"),
+            Some(_) => return Err("only http:// and https:// are supported"),
             None if text.starts_with('/') => return Err("a URL begins with http:// or https://"),
             None => (false, text),
         };
@@ -223,10 +223,10 @@ impl Url {
         let end = rest.find(['/', '?']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
         if authority.contains('@') {
-            return Err("a user in a URL is not sent: write -H 'Authorization: …'");
+            return Err("a user in a URL is not supported: write -H 'Authorization: …'");
         }
         if authority.is_empty() {
-            return Err("it names no host");
+            return Err("it has no host");
         }
         let HostPort { host, port } = host::validate(authority.as_bytes()).map_err(|_| AUTHORITY)?;
         let port = match port.unwrap_or_default() {

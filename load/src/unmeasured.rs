@@ -13,7 +13,7 @@ pub enum Unmeasured {
     Plan(#[from] PlanError),
     #[error(transparent)]
     Unanswered(#[from] ProbeError),
-    #[error("the system refuses: {0}")]
+    #[error("system error: {0}")]
     System(#[from] io::Error),
     /// The user stopped it before anything was measured.
     #[error(transparent)]

@@ -17,7 +17,7 @@ pub fn ends_with_parent(command: &mut Command) {
 /// Has this process end with its parent, which forked it. Fails if the parent has ended already.
 pub(crate) fn end_with(parent: Pid) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    if getppid() == Some(parent) { Ok(()) } else { Err(io::Error::other("its parent has ended")) }
+    if getppid() == Some(parent) { Ok(()) } else { Err(io::Error::other("the parent process has exited")) }
 }
 
 #[cfg(test)]

@@ -84,7 +84,7 @@ async fn connect_from(peer: SocketAddr, local: &Local) -> io::Result<TcpStream> 
 }
 
 const NOT_TRANSPARENT: &str =
-    "another's address takes the right CAP_NET_RAW, which workers have with \"user root\" alone";
+    "binding to a foreign address requires CAP_NET_RAW, which workers have only with \"user root\"";
 
 /// A unix socket with a full queue returns EAGAIN at once, and nothing signals room. An API server empties
 /// its queue within milliseconds, so a few attempts spare the client an error.

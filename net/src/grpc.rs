@@ -65,7 +65,7 @@ impl fmt::Display for GrpcError {
         match self {
             GrpcError::Http2(error) => error.fmt(f),
             GrpcError::Request(error) => error.fmt(f),
-            GrpcError::Status(status) => write!(f, "the response's status is {status}"),
+            GrpcError::Status(status) => write!(f, "the response has status {status}"),
             GrpcError::NoStatus => f.write_str("the response has no grpc-status"),
             GrpcError::TooLarge => f.write_str("the response is too large"),
         }

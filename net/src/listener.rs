@@ -48,7 +48,7 @@ impl fmt::Display for OpenError {
         write!(f, "cannot listen on {}: ", self.address)?;
         match self.error.kind() {
             io::ErrorKind::AddrInUse => f.write_str("another process listens there already"),
-            io::ErrorKind::AddrNotAvailable => f.write_str("this machine does not have that address"),
+            io::ErrorKind::AddrNotAvailable => f.write_str("this machine does not have this address"),
             io::ErrorKind::PermissionDenied => match &self.address {
                 Address::Tcp(address) if address.port() < 1024 => {
                     f.write_str("ports below 1024 need root or the capability CAP_NET_BIND_SERVICE")

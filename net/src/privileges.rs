@@ -44,8 +44,8 @@ pub enum PrivilegeError {
 impl fmt::Display for PrivilegeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PrivilegeError::NoUser(name) => write!(f, "there is no user \"{name}\""),
-            PrivilegeError::NoGroup(name) => write!(f, "there is no group \"{name}\""),
+            PrivilegeError::NoUser(name) => write!(f, "user \"{name}\" not found"),
+            PrivilegeError::NoGroup(name) => write!(f, "group \"{name}\" not found"),
             PrivilegeError::System(what, error) => write!(f, "{what}: {error}"),
         }
     }
@@ -126,9 +126,9 @@ fn take_on(account: &Account) -> Result<(), PrivilegeError> {
         .map_err(|error| PrivilegeError::System("looking up the user's groups", error))?;
     let groups: Vec<Gid> = groups.into_iter().map(Gid::from_raw).collect();
     let (uid, gid) = (Uid::from_raw(account.uid), Gid::from_raw(account.gid));
-    set_thread_groups(&groups).map_err(system("changing to the user's groups"))?;
-    set_thread_res_gid(gid, gid, gid).map_err(system("changing to the group"))?;
-    set_thread_res_uid(uid, uid, uid).map_err(system("changing to the user"))
+    set_thread_groups(&groups).map_err(system("switching to the user's groups"))?;
+    set_thread_res_gid(gid, gid, gid).map_err(system("switching to the group"))?;
+    set_thread_res_uid(uid, uid, uid).map_err(system("switching to the user"))
 }
 
 /// Other processes of its user can neither trace it nor read or write its memory (ptrace(2),
@@ -153,13 +153,13 @@ pub fn become_powerless(account: &Account, parent: Pid) -> Result<(), PrivilegeE
         let name =
             CString::new(account.name.as_str()).map_err(|_| PrivilegeError::NoUser(account.name.clone()))?;
         kernel::become_user(&name, account.uid, account.gid)
-            .map_err(|error| PrivilegeError::System("changing to the user", error))?;
+            .map_err(|error| PrivilegeError::System("switching to the user", error))?;
     }
     renounce()?;
     set_no_new_privs(true).map_err(system("setting no_new_privs"))?;
     // A change of the user opens the process or closes it, as the system is set up (`fs.suid_dumpable`).
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(system("setting PR_SET_DUMPABLE"))?;
-    child::end_with(parent).map_err(|error| PrivilegeError::System("ending with the opener", error))
+    child::end_with(parent).map_err(|error| PrivilegeError::System("setting the parent death signal", error))
 }
 
 /// Of the calling thread, for good. A thread of root's, which `user root` asked for, keeps its own.
@@ -170,7 +170,7 @@ fn renounce() -> Result<(), PrivilegeError> {
     let none = CapabilitySet::empty();
     // What is neither permitted nor inheritable leaves the ambient set by itself.
     set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
-        .map_err(system("giving up capabilities"))
+        .map_err(system("dropping capabilities"))
 }
 
 fn system(what: &'static str) -> impl Fn(rustix::io::Errno) -> PrivilegeError {

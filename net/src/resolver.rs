@@ -61,7 +61,7 @@ impl fmt::Display for ResolveError {
             Self::NoName => f.write_str("invalid name"),
             Self::NotFound => f.write_str("3: Host not found"),
             Self::TimedOut => f.write_str("110: Operation timed out"),
-            Self::TooMany => f.write_str("too many names are being asked for"),
+            Self::TooMany => f.write_str("too many queries in progress"),
             Self::Refused(why) => f.write_str(why),
         }
     }

@@ -109,19 +109,17 @@ impl fmt::Display for TlsError {
         match self {
             TlsError::Read(file, error) => write!(f, "cannot read \"{}\": {error}", file.display()),
             TlsError::Pem(file, error) => write!(f, "\"{}\" is not well-formed PEM: {error}", file.display()),
-            TlsError::NoCertificate(file) => write!(f, "\"{}\" holds no certificate", file.display()),
-            TlsError::NoKey(file) => write!(
-                f,
-                "\"{}\" holds no private key that can be used (PKCS#8, PKCS#1 or SEC1)",
-                file.display()
-            ),
+            TlsError::NoCertificate(file) => write!(f, "\"{}\" contains no certificate", file.display()),
+            TlsError::NoKey(file) => {
+                write!(f, "\"{}\" contains no usable private key (PKCS#8, PKCS#1 or SEC1)", file.display())
+            }
             TlsError::BadKey(file, error) => {
                 let file = file.display();
-                write!(f, "the private key in \"{file}\" cannot be used ({error}); {KEY_KINDS} can")
+                write!(f, "the private key in \"{file}\" cannot be used ({error}); supported are {KEY_KINDS}")
             }
             TlsError::Mismatch(certificate, key, rustls::Error::InconsistentKeys(_)) => write!(
                 f,
-                "the private key in \"{}\" does not belong to the certificate in \"{}\"",
+                "the private key in \"{}\" does not match the certificate in \"{}\"",
                 key.display(),
                 certificate.display()
             ),
@@ -137,15 +135,15 @@ impl fmt::Display for TlsError {
             }
             TlsError::NeedsPassword(file) => write!(
                 f,
-                "the private key in \"{}\" is kept by a password; write ssl_password_file with the file of it",
+                "the private key in \"{}\" is encrypted; set ssl_password_file to a file with its password",
                 file.display()
             ),
             TlsError::WrongPassword(file) => {
-                write!(f, "no password opens the private key in \"{}\"", file.display())
+                write!(f, "no password decrypts the private key in \"{}\"", file.display())
             }
             TlsError::UnknownCipher(file, cipher) => write!(
                 f,
-                "the private key in \"{}\" is kept by {cipher}, which is not known here; seal it anew with \
+                "the private key in \"{}\" is encrypted with {cipher}, which is not supported; encrypt it again with \
                  openssl pkcs8 -topk8",
                 file.display()
             ),

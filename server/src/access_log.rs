@@ -50,7 +50,7 @@ fn write_named(request: &Request, path: &Template, format: &LogFormat) -> Option
         failure::log(
             request,
             Level::Error,
-            format_args!("the access_log \"{file}\" would leave its directory"),
+            format_args!("access_log path \"{file}\" points outside its directory"),
         );
         return None;
     }

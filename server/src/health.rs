@@ -118,7 +118,7 @@ async fn attend(check: Rc<HealthWatch>, peer: Peer) {
         whole.set(began + longest(check.exchange()));
         let found = match with_deadline(&mut whole, check.ask(&asked, &mut kept)).await {
             Ok(found) => found,
-            Err(_) => Err("the response takes too long".to_owned()),
+            Err(_) => Err("the check timed out".to_owned()),
         };
         check.tell(&peer, found);
         due = (began + check.conf.interval).max(clock::now());
@@ -220,7 +220,7 @@ impl HealthWatch {
 
     fn request(&self, uri: &str) -> Result<Request, String> {
         question::make(&self.worker, &self.generation, self.place, uri)
-            .ok_or_else(|| format!("no request can ask for \"{uri}\""))
+            .ok_or_else(|| format!("no valid request can be created for \"{uri}\""))
     }
 
     fn is_worn(&self, opened: Instant) -> bool {

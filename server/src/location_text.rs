@@ -9,7 +9,7 @@ use millstream_conf::model::{LocationId, LocationMatch};
 /// `location` with modifier and name, as written.
 pub fn written(matches: &LocationMatch) -> String {
     match matches {
-        LocationMatch::Server => "the server's own level".to_owned(),
+        LocationMatch::Server => "the server block".to_owned(),
         LocationMatch::Exact(path) => format!("location = {path}"),
         LocationMatch::Prefix { path, no_regex: true } => format!("location ^~ {path}"),
         LocationMatch::Prefix { path, no_regex: false } => format!("location {path}"),

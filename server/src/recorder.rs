@@ -36,17 +36,17 @@ macro_rules! columns {
 }
 
 columns! {
-    at: "When it ended, in seconds since 1970.";
-    requests: "Requests of clients that ended.";
-    cached: "Those in which a cache had a part.";
-    hits: "Those served by the cache without a request to the upstream.";
-    reached: "Requests that were sent to upstream servers, refreshes and retries included.";
-    without: "Requests that would have been sent there if there were no cache.";
-    p50: "The median response time; 0 if there was no request.";
-    p99: "The time within which 99 of 100 were.";
-    errors: "Responses with 5xx, and requests without a response.";
+    at: "The end of the interval, in seconds since 1970.";
+    requests: "Completed client requests.";
+    cached: "Requests that a cache handled.";
+    hits: "Requests served from the cache without a request to the upstream.";
+    reached: "Requests sent to upstream servers, including refreshes and retries.";
+    without: "Requests that would have been sent to upstream servers without a cache.";
+    p50: "The median response time; 0 without requests.";
+    p99: "The 99th percentile of response times.";
+    errors: "Responses with status 5xx, and requests without a response.";
     sent: "Bytes sent to clients.";
-    active: "Connections of clients that were open at the end.";
+    active: "Client connections open at the end of the interval.";
 }
 
 #[derive(Debug, Clone)]

@@ -81,12 +81,12 @@ fn judge(right: &ManageRight, request: &Request, pages: Pages) -> Result<(), &'s
 
 fn admits_address(right: &ManageRight, request: &Request, pages: Pages) -> Result<(), &'static str> {
     if right.token.is_some() && right.allow.is_none() && bearer(request).is_some() {
-        return Err("the token is not the one that is configured");
+        return Err("the token does not match the configured one");
     }
     let Some(allowed) = &right.allow else {
         return match right.token {
-            Some(_) => Err("it has no token"),
-            None if writes(request, pages) => Err("neither a list of addresses nor a token is configured"),
+            Some(_) => Err("the request has no token"),
+            None if writes(request, pages) => Err("neither an address list nor a token is configured"),
             None => local(request, pages),
         };
     };
@@ -129,7 +129,8 @@ fn own_name(request: &Request) -> Result<(), &'static str> {
     if by_name && !is_known() { Err(STRANGE_NAME) } else { Ok(()) }
 }
 
-const STRANGE_NAME: &str = "it was sent to a name that is not a server_name here, and a web page can have its own name resolved to this machine";
+const STRANGE_NAME: &str = "the Host of the request is not a configured server_name, so the request may come from a \
+    web page whose name was rebound to this machine";
 
 /// The same for a page of ours, with any method: a rebound page would send its own Origin. Known names are
 /// those that a server has literally.
@@ -162,7 +163,7 @@ fn no_page(request: &Request) -> Result<(), &'static str> {
     let of_a_page = fields.named(b"origin").is_some()
         || fields.named(b"sec-fetch-site").is_some_and(|site| !matches!(site, b"same-origin" | b"none"));
     if of_a_page {
-        return Err("a web page made a browser send it");
+        return Err("the request was sent by a web page");
     }
     Ok(())
 }
@@ -178,7 +179,7 @@ fn own_page(request: &Request) -> Result<(), &'static str> {
     let is_same = |site: &[u8]| matches!(site, b"same-origin" | b"none");
     let of_another = fields.named(b"origin").is_some_and(|origin| !is_own(origin))
         || fields.named(b"sec-fetch-site").is_some_and(|site| !is_same(site));
-    if of_another { Err("a web page of another origin made a browser send it") } else { Ok(()) }
+    if of_another { Err("the request was sent by a web page of another origin") } else { Ok(()) }
 }
 
 /// Whether an admitted request may make changes, for which an address is not enough: with the token, or from

@@ -34,7 +34,7 @@ pub fn is_local(request: &Request) -> Result<(), &'static str> {
     let peer = &request.connection.remote;
     let source = source(request)?;
     if ![peer, request.client(), &source].into_iter().all(is_local_address) {
-        return Err("it comes from another machine");
+        return Err("the request comes from another machine");
     }
     let is_sign = |name: &[u8]| {
         is_client_address(name) || PASSED_ON.iter().any(|known| name.eq_ignore_ascii_case(known))
@@ -43,7 +43,7 @@ pub fn is_local(request: &Request) -> Result<(), &'static str> {
         || is_proxy(request)
         || request.fields().iter().any(|(_, name, _)| is_sign(name))
     {
-        return Err("it was passed on by a proxy, so its client may not be local");
+        return Err("the request was forwarded by a proxy, so its client may not be local");
     }
     Ok(())
 }
@@ -66,7 +66,7 @@ pub fn is_of(request: &Request, has: impl Fn(&Address) -> bool) -> Result<(), &'
     if said.all(|(_, _, value)| is_within(value)) {
         return Ok(());
     }
-    Err("a proxy passed it on from an address that is not in the list")
+    Err("a proxy forwarded the request from an address that is not in the list")
 }
 
 /// The client that limits count. Behind an untrusted proxy it is the proxy, and all its clients are one.
@@ -85,7 +85,7 @@ fn source(request: &Request) -> Result<Address, &'static str> {
     match &connection.proxied {
         Some(said) => Ok(Address::Tcp(said.source)),
         None if listener.is_some_and(|listener| listener.proxy_protocol) => {
-            Err("the PROXY protocol names no source address")
+            Err("the PROXY protocol header contains no source address")
         }
         None => Ok(connection.remote.clone()),
     }

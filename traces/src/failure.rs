@@ -26,12 +26,12 @@ impl fmt::Display for ExportFailure {
                 write!(f, "the collector responded with {status}")
             }
             ExportFailure::Grpc(GrpcError::NoStatus | GrpcError::TooLarge) | ExportFailure::Answer => {
-                f.write_str("the response is not one of OTLP")
+                f.write_str("the response is not a valid OTLP response")
             }
             ExportFailure::Grpc(error) => error.fmt(f),
             ExportFailure::Status(status) => write!(f, "the collector responded with {status}"),
             ExportFailure::Refused(code, message) => {
-                write!(f, "the collector refused with gRPC status {code}: {message}")
+                write!(f, "the collector responded with gRPC status {code}: {message}")
             }
             ExportFailure::TimedOut => f.write_str("timed out"),
         }

@@ -173,20 +173,20 @@ impl fmt::Display for ExchangeError {
                     text.strip_prefix("unexpected error: ").unwrap_or(&text)
                 )
             }
-            Self::NoDescriptor => f.write_str("no descriptor was free (24: Too many open files)"),
+            Self::NoDescriptor => f.write_str("socket() failed (24: Too many open files)"),
             Self::NoPlace => f.write_str("worker_connections are not enough"),
             Self::NoCertificate(why) => write!(f, "cannot load certificate: {why}"),
             Self::ConnectTimeout | Self::SendTimeout | Self::ReadTimeout => {
                 f.write_str("upstream timed out (110: Connection timed out)")
             }
-            Self::CallTimeout => f.write_str("the call's own time (grpc-timeout) was over"),
+            Self::CallTimeout => f.write_str("the deadline of the call (grpc-timeout) expired"),
             Self::Write(error) => write!(f, "writev() failed {}", SystemError(error)),
             Self::Read(error) => write!(f, "recv() failed {}", SystemError(error)),
             Self::ClosedEarly { .. } => f.write_str("upstream prematurely closed connection"),
             Self::BadHead(error) => write!(f, "upstream sent {}", error.what()),
             Self::BadFraming(error) => write!(f, "upstream sent {}", error.what()),
             Self::BadRecord(error) => write!(f, "upstream sent {}: {}", error.what(), error.number()),
-            Self::Caught => f.write_str("upstream sent what fastcgi_catch_stderr names"),
+            Self::Caught => f.write_str("upstream sent a message in stderr that fastcgi_catch_stderr lists"),
             Self::EndedEarly => f.write_str("upstream prematurely closed FastCGI stdout"),
             Self::HeadTooLarge => f.write_str("upstream sent too big header"),
             Self::BadBody(error) => write!(f, "upstream sent invalid chunked response ({})", error.what()),

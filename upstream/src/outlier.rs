@@ -80,7 +80,7 @@ impl fmt::Display for Conviction {
             Conviction::InARow(errors) => write!(f, "{errors} errors in a row"),
             Conviction::Rate(own, mean) => {
                 let (own, mean) = (own * 100.0, mean * 100.0);
-                write!(f, "{own:.1} % of its responses are good, of all servers {mean:.1} %")
+                write!(f, "its success rate is {own:.1} %, the average of all servers {mean:.1} %")
             }
         }
     }

@@ -33,7 +33,7 @@ impl Pace {
     /// After a response that is valid for so many seconds; `None`: without end.
     pub(super) fn answered(&mut self, holds: Option<i64>) -> Next {
         self.failures = 0;
-        let again = "the OCSP responder responds again".to_owned();
+        let again = "the OCSP responder is available again".to_owned();
         let told = self.told.take().map(|_| (Level::Notice, again));
         let rest = |holds: i64| (holds - LEAST_REST).clamp(LEAST_REST, LONGEST_REST);
         Next { rest: holds.map_or(LONGEST_REST, rest), told }
@@ -47,7 +47,7 @@ impl Pace {
         };
         self.failures = self.failures.saturating_add(1);
         let is_news = self.told.as_deref() != Some(why);
-        let told = is_news.then(|| (Level::Error, format!("{why}; it is asked again in {rest} s")));
+        let told = is_news.then(|| (Level::Error, format!("{why}; retrying in {rest} s")));
         self.told = Some(why.to_owned());
         Next { rest, told }
     }
@@ -101,10 +101,10 @@ mod tests {
         assert_eq!(asked, [0, 10, 30, 70, 150, 310, 610, 910, 1210, 1510, 5110, 5120]);
         let told: Vec<(i64, &str)> = told.iter().map(|(when, what)| (*when, what.as_str())).collect();
         let expected = [
-            (0, "gone; it is asked again in 10 s"),
-            (1210, "mad; it is asked again in 300 s"),
-            (1510, "the OCSP responder responds again"),
-            (5110, "gone; it is asked again in 10 s"),
+            (0, "gone; retrying in 10 s"),
+            (1210, "mad; retrying in 300 s"),
+            (1510, "the OCSP responder is available again"),
+            (5110, "gone; retrying in 10 s"),
         ];
         assert_eq!(told, expected);
         let (asked, told) = play(&[Revokes, Revokes], 0.5);

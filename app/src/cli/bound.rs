@@ -23,13 +23,14 @@ pub(super) fn bound(text: &str) -> Result<Threshold, String> {
     let is_share = limit.ends_with('%');
     let (metric, limit, right) = match name.trim() {
         "errors" if is_share => {
-            (Metric::ErrorShare, value::share(limit).ok(), "a share is 0% to 100%: write one such as 1%")
+            (Metric::ErrorShare, value::share(limit).ok(), "write a share from 0% to 100%, such as 1%")
         }
         "errors" => (Metric::Errors, value::number(limit).filter(|count| count.fract() == 0.0), SHARE),
         "rate" => (Metric::Rate, value::scaled(limit), "write responses per second, such as 500 or 2k"),
         name => {
-            let metric = latency(name)
-                .ok_or_else(|| at(text, "what is judged is p50, p99, p99.9 …, mean, max, errors or rate"))?;
+            let metric = latency(name).ok_or_else(|| {
+                at(text, "unknown figure: write p50, p99, p99.9 …, mean, max, errors or rate")
+            })?;
             // A time without a unit could be any.
             let is_bare = limit.ends_with(|letter: char| letter.is_ascii_digit());
             let time = value::time_or_none(limit).ok().filter(|_| !is_bare);
@@ -82,12 +83,12 @@ mod tests {
             ("", "column 1: a comparison is missing"),
             ("p99", "column 4: a comparison is missing"),
             ("p99=5ms", "column 4: a comparison is missing"),
-            ("pp>5ms", "column 1: what is judged"),
-            ("p0>5ms", "column 1: what is judged"),
+            ("pp>5ms", "column 1: unknown figure"),
+            ("p0>5ms", "column 1: unknown figure"),
             ("p99>5", "column 5: write a time"),
             ("p99 >= soon", "column 8: write a time"),
-            ("é>1", "column 1: what is judged"),
-            ("errors>200%", "column 8: a share is 0% to 100%"),
+            ("é>1", "column 1: unknown figure"),
+            ("errors>200%", "column 8: write a share from 0% to 100%"),
             ("errors>1.5", "column 8: write a share"),
             ("rate<-1", "column 6: write responses"),
             ("rate<inf", "column 6: write responses"),

@@ -9,9 +9,9 @@ use clap::error::{ContextKind, ContextValue};
 const OPTIONS: [(&[&str], &str); 12] = [
     (
         &["-s", "--script"],
-        "wrk's scripts are not run: write several URLs, or --data-file, --log, -m, -H and -b for what they make",
+        "scripts of wrk are not supported: use several URLs, or --data-file, --log, -m, -H and -b instead",
     ),
-    (&["--latency", "-U", "--u_latency"], "the percentiles are in every report: leave it out"),
+    (&["--latency", "-U", "--u_latency"], "every report contains the percentiles: omit the option"),
     (&["-X", "--request"], "write -m METHOD"),
     (
         &["-p", "-D", "--data", "--data-raw", "--data-binary"],

@@ -90,14 +90,14 @@ pub struct Demo {
 /// A shorter demo would take as long, because each step is measured four times for a minimum time.
 fn demo_duration(text: &str) -> Result<Duration, String> {
     duration(text).and_then(|time| match time {
-        time if time < DEMO => Err("a demo takes 45s at the least: four rounds of eleven steps".to_owned()),
+        time if time < DEMO => Err("a demo takes at least 45s, for four rounds of eleven steps".to_owned()),
         time => Ok(time),
     })
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
     time(text).and_then(|time| match time {
-        time if !(SHORTEST..=LONGEST).contains(&time) => Err("it has to be between 1ms and 60m".to_owned()),
+        time if !(SHORTEST..=LONGEST).contains(&time) => Err("write a time from 1ms to 60m".to_owned()),
         time => Ok(time),
     })
 }
@@ -119,7 +119,7 @@ mod tests {
     fn times_and_lifetimes_have_bounds() {
         assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
         assert_eq!(demo_duration("45s"), Ok(DEMO));
-        assert!(demo_duration("15s").is_err_and(|why| why.starts_with("a demo takes 45s at the least")));
+        assert!(demo_duration("15s").is_err_and(|why| why.starts_with("a demo takes at least 45s")));
         assert!(duration("0.5ms").is_err() && duration("2h").is_err());
         assert!(lifetime("1d").is_ok() && lifetime("1h30m").is_ok() && lifetime("0").is_err());
         assert!(lifetime("1x").is_err() && lifetime("1h 30m").is_err() && lifetime("1500ms").is_err());

@@ -14,7 +14,7 @@ use std::time::Duration;
 pub(super) fn count(text: &str) -> Result<u64, String> {
     match scaled(text).filter(|number| number.fract() == 0.0) {
         None => Err("write a whole number such as 200, 10k or 2m".to_owned()),
-        Some(number) if number < 1.0 => Err("it has to be at least 1".to_owned()),
+        Some(number) if number < 1.0 => Err("write a number of at least 1".to_owned()),
         Some(number) => Ok(number as u64),
     }
 }
@@ -35,7 +35,7 @@ pub(super) fn factor(text: &str) -> Result<f64, String> {
 }
 
 pub(super) fn rate(text: &str) -> Result<f64, String> {
-    above_zero(text, "write requests a second such as 500, 2.5k")
+    above_zero(text, "write requests per second, such as 500 or 2.5k")
 }
 
 fn above_zero(text: &str, otherwise: &str) -> Result<f64, String> {
@@ -79,7 +79,7 @@ fn fraction(text: &str) -> Option<Duration> {
 /// Above zero.
 pub(super) fn time(text: &str) -> Result<Duration, String> {
     time_or_none(text).and_then(|time| match time {
-        Duration::ZERO => Err("it has to be above zero".to_owned()),
+        Duration::ZERO => Err("write a time above zero".to_owned()),
         time => Ok(time),
     })
 }
@@ -88,11 +88,10 @@ pub(super) fn time(text: &str) -> Result<Duration, String> {
 pub(super) fn measurement(text: &str) -> Result<Duration, String> {
     let (least, most) = (party::SHORTEST, Duration::from_secs(3600));
     time(text).and_then(|time| match time {
-        time if time < least => Err(format!(
-            "it is too short to show who uses which CPU: write {} or more",
-            Quantity::from(least)
-        )),
-        time if time > most => Err(format!("it is longer than {}", Quantity::from(most))),
+        time if time < least => {
+            Err(format!("the time is too short to measure CPU use: write {} or more", Quantity::from(least)))
+        }
+        time if time > most => Err(format!("write a time of at most {}", Quantity::from(most))),
         time => Ok(time),
     })
 }
@@ -137,7 +136,7 @@ pub(super) fn connect_to(text: &str) -> Result<ConnectTo, String> {
     };
     let parts: Vec<&str> = text.split(is_between).collect();
     if parts.len() != 4 {
-        return Err(format!("it has {} of 4 parts; write HOST1:PORT1:HOST2:PORT2", parts.len()));
+        return Err(format!("found {} instead of 4 parts: write HOST1:PORT1:HOST2:PORT2", parts.len()));
     }
     let host = |place: usize| {
         let host = parts[place].trim_start_matches('[').trim_end_matches(']');
@@ -148,7 +147,7 @@ pub(super) fn connect_to(text: &str) -> Result<ConnectTo, String> {
         Ok(port) if port > 0 => Ok(Some(port)),
         _ => {
             let column = parts[..place].iter().map(|part| part.len() + 1).sum::<usize>() + 1;
-            Err(format!("column {column}: \"{}\" is no port between 1 and 65535", parts[place]))
+            Err(format!("column {column}: invalid port \"{}\": write a number from 1 to 65535", parts[place]))
         }
     };
     Ok(ConnectTo { from: (host(0), port(1)?), to: (host(2), port(3)?) })
@@ -169,7 +168,7 @@ mod tests {
             assert!(count(wrong).is_err(), "{wrong}");
         }
         assert!(rate("0").is_err() && rate("nan").is_err());
-        assert_eq!(count("0"), Err("it has to be at least 1".to_owned()));
+        assert_eq!(count("0"), Err("write a number of at least 1".to_owned()));
         let status = within(100..=999_u16);
         assert_eq!((status("100"), status("999")), (Ok(100), Ok(999)));
         for wrong in ["", "99", "1000", "70000", "2xx", "+ 1"] {

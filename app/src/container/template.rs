@@ -26,7 +26,8 @@ impl fmt::Display for Lacking {
         let Lacking { line, column, name } = self;
         write!(
             f,
-            "{line}:{column} {name} is not set in the environment (or not let in by NGINX_ENVSUBST_FILTER), so it stays"
+            "{line}:{column} {name} is not set in the environment (or excluded by NGINX_ENVSUBST_FILTER), so it is \
+             not replaced"
         )
     }
 }
@@ -38,7 +39,7 @@ pub struct TooLong {
 
 impl fmt::Display for TooLong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} what is made of a template has at most {MAX_FILLED_BYTES} bytes", self.line)
+        write!(f, "{} the result of the template is larger than {MAX_FILLED_BYTES} bytes", self.line)
     }
 }
 

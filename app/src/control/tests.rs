@@ -27,10 +27,11 @@ fn of_several_that_run_the_port_of_the_url_says_which_and_else_all_are_named() {
     }
     assert!(
         choose(&both[..1], Some(9000))
-            .is_err_and(|told| told.contains("no millstream serve runs on port 9000"))
+            .is_err_and(|told| told.contains("no millstream serve process uses port 9000"))
     );
     assert!(
-        choose(&[], None).is_err_and(|told| told.contains("no millstream serve has a control socket in"))
+        choose(&[], None)
+            .is_err_and(|told| told.contains("no control socket of millstream serve was found in"))
     );
 }
 

@@ -26,8 +26,8 @@ impl Origin {
             true => [given.join(MAIN_FILE), given.join("conf").join(MAIN_FILE)]
                 .into_iter()
                 .find(|file| file.exists())
-                .ok_or_else(|| format!("there is no {MAIN_FILE} in {}", given.display()))?,
-            false if !given.exists() => return Err(format!("there is no {}", given.display())),
+                .ok_or_else(|| format!("{} contains no {MAIN_FILE}", given.display()))?,
+            false if !given.exists() => return Err(format!("{} does not exist", given.display())),
             false => given,
         };
         let folder = main.parent().unwrap_or(Path::new("/")).to_path_buf();

@@ -30,12 +30,12 @@ pub(super) fn read(path: &Path) -> io::Result<(Vec<u8>, Likeness)> {
     let file: File = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     let found = file.metadata()?;
     if !found.is_file() {
-        return Err(io::Error::other("it is no file"));
+        return Err(io::Error::other("not a regular file"));
     }
     let mut text = Vec::new();
     file.take(MOST_BYTES + 1).read_to_end(&mut text)?;
     if text.len() as u64 > MOST_BYTES {
-        return Err(io::Error::other("it is too large"));
+        return Err(io::Error::other("the file is too large"));
     }
     Ok((text, Likeness::of(&found)))
 }
@@ -57,6 +57,6 @@ mod tests {
         let pipe = place.path().join("pipe");
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0)
             .expect("made");
-        assert_eq!(read(&pipe).expect_err("it is no file").to_string(), "it is no file");
+        assert_eq!(read(&pipe).expect_err("not a regular file").to_string(), "not a regular file");
     }
 }

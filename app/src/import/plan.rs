@@ -64,10 +64,12 @@ impl Plan {
 
     fn put(&mut self, at: PathBuf, entry: Entry) -> Result<(), String> {
         if self.entries.len() >= MOST_ENTRIES {
-            return Err(format!("it has more than {MOST_ENTRIES} files"));
+            return Err(format!("the configuration has more than {MOST_ENTRIES} files"));
         }
         match self.entries.get(&at) {
-            Some(known) if *known != entry => Err(format!("two files of it would be {}", at.display())),
+            Some(known) if *known != entry => {
+                Err(format!("two of its files would be copied to {}", at.display()))
+            }
             _ => {
                 self.entries.insert(at, entry);
                 Ok(())

@@ -63,7 +63,7 @@ impl ImportReport {
         let told = |file: &PathBuf| {
             let at = self.to.join(file);
             format!(
-                "remove {} if its site is gone: it was there before, and is included as well",
+                "remove {} if its site no longer exists: the file was there before, and is still included",
                 at.display()
             )
         };
@@ -72,7 +72,7 @@ impl ImportReport {
 
     pub(super) fn kept(&mut self, folder: Option<PathBuf>) {
         if let Some(folder) = folder {
-            self.before.push(format!("what was replaced is in {}", folder.display()));
+            self.before.push(format!("the replaced files are in {}", folder.display()));
         }
     }
 
@@ -89,8 +89,8 @@ impl ImportReport {
             more => format!("{more} things differ"),
         };
         let mut text = format!("{} can run on Millstream: {files} {copied} to {to}, {differ}.\n", self.from);
-        list(&mut text, "What differs", &self.differences);
-        list(&mut text, "To be done", &self.before);
+        list(&mut text, "Differences", &self.differences);
+        list(&mut text, "To do before the start", &self.before);
         list(&mut text, if self.is_dry { "Would be copied" } else { "Copied" }, &self.copied);
         if !self.is_dry {
             let next = match places.is_packaged {
@@ -113,13 +113,12 @@ impl ImportReport {
 pub(super) fn refused(from: &str, to: &Path, differing: &[PathBuf]) -> String {
     let files = counted(differing.len(), "file");
     let mut text = format!(
-        "{from} can run on Millstream, but {files} in {} would be replaced by others. Nothing was copied.\n",
+        "{from} can run on Millstream, but {files} in {} would be replaced. Nothing was copied.\n",
         to.display()
     );
     let shown: Vec<String> = differing.iter().map(|at| at.display().to_string()).collect();
-    list(&mut text, "Not the same", &shown);
-    text +=
-        "\n--force replaces them, and keeps them next to the folder; --to FOLDER copies to another one.\n";
+    list(&mut text, "Different files", &shown);
+    text += "\n--force replaces them, and keeps the old ones next to the folder; --to FOLDER copies to another folder.\n";
     text
 }
 

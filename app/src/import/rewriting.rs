@@ -95,7 +95,7 @@ impl Rewriting<'_> {
                 self.differs(Some(span), told);
             }
         } else if let Some(told) = told {
-            self.differs(Some(span), format!("to be changed by hand, as this file is not copied: {told}"));
+            self.differs(Some(span), format!("change this by hand, because the file is not copied: {told}"));
         }
     }
 
@@ -131,7 +131,8 @@ impl Rewriting<'_> {
                 Base::Prefix => &self.origin.prefix,
                 Base::MainFile => &self.origin.folder,
             };
-            let what = format!("if {written} turns out relative, it no longer hangs on {}", base.display());
+            let what =
+                format!("if {written} is a relative path, it is no longer relative to {}", base.display());
             self.differs(Some(path.span), what);
             return Ok(());
         }
@@ -149,7 +150,7 @@ impl Rewriting<'_> {
             }
             PathUse::Stored => {
                 let told = format!(
-                    "nginx stores responses in {written} too, and the service must be allowed to write there"
+                    "nginx also stores responses in {written}, and the service must be allowed to write there"
                 );
                 self.settle(path, &whole, None);
                 self.differs(Some(path.span), told);
@@ -197,11 +198,12 @@ impl Rewriting<'_> {
             PathUse::Log => ("log", self.names.log(&named, self.places)),
             PathUse::Cache => ("cache", self.names.cache(&named, self.places)),
             PathUse::State => ("state", self.names.state(&named, self.places)),
-            _ => ("folder for temporary files", self.names.cache(&named, self.places)),
+            _ => ("directory for temporary files", self.names.cache(&named, self.places)),
         };
         let more =
-            if matches!(path.used, PathUse::Cache | PathUse::State) { "; it begins empty" } else { "" };
-        let told = format!("the {word} {named} is {anew} here, since nginx writes that one{more}");
+            if matches!(path.used, PathUse::Cache | PathUse::State) { "; it is empty at first" } else { "" };
+        let told =
+            format!("the {word} {named} is replaced by {anew}, because nginx writes to the original{more}");
         self.change(path.span, Edit::word(path.span, &anew), Some(told));
     }
 
@@ -214,14 +216,16 @@ impl Rewriting<'_> {
             match (directive.name.text.as_str(), &*directive.args) {
                 ("user", [user, ..]) => {
                     let told = format!(
-                        "user {0} is left out: the service has a user of its own, so what only {0} may read or write has to be opened to it",
+                        "user {0} is omitted: the service has its own user, which needs access to everything that \
+                         only {0} can read or write",
                         user.text
                     );
                     self.take_out(directive.span, Some(told));
                 }
-                ("daemon", _) => {
-                    self.take_out(directive.span, Some("daemon is omitted: systemd decides it".to_owned()))
-                }
+                ("daemon", _) => self.take_out(
+                    directive.span,
+                    Some("daemon is omitted: systemd starts the process".to_owned()),
+                ),
                 _ => {}
             }
         }
@@ -239,7 +243,7 @@ impl Rewriting<'_> {
         }
         if !added.is_empty() {
             let text = format!(
-                "\n# Added by millstream import, as nginx has defaults of its own.\n{}\n",
+                "\n# Added by millstream import, because nginx has other defaults.\n{}\n",
                 added.join("\n")
             );
             let edit = Edit::end(self.text(self.main()), &text);
@@ -266,7 +270,7 @@ impl Rewriting<'_> {
             }
         }
         for line in added {
-            self.differs(None, format!("{line} is added, which no file contains"));
+            self.differs(None, format!("{line} is added, because no file contains it"));
         }
     }
 
@@ -274,7 +278,7 @@ impl Rewriting<'_> {
         let (text, like) = original::read(self.file(id))?;
         match text == self.text(id) {
             true => Ok(like),
-            false => Err(io::Error::other("it was changed meanwhile")),
+            false => Err(io::Error::other("the file was changed during the import")),
         }
     }
 

@@ -32,8 +32,10 @@ pub(super) fn look(
 ) -> Vec<String> {
     let mut found = held_ports(configuration);
     if !plan.stay.is_empty() {
-        found
-            .push(format!("these stay where they are, and are read from there: {}", named(plan.stay.iter())));
+        found.push(format!(
+            "these files are not copied, and are read from their present place: {}",
+            named(plan.stay.iter())
+        ));
     }
     if places.is_packaged {
         found.extend(unreadable(plan, target));
@@ -58,10 +60,13 @@ fn held_ports(configuration: &Configuration) -> Vec<String> {
     }
     let told = |(holder, addresses): (String, BTreeSet<SocketAddr>)| {
         let all: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
-        let how =
-            if holder.starts_with("nginx") { ", as with sudo systemctl disable --now nginx" } else { "" };
+        let how = if holder.starts_with("nginx") {
+            ", for example with sudo systemctl disable --now nginx"
+        } else {
+            ""
+        };
         let are = if all.len() == 1 { "is" } else { "are" };
-        format!("{} {are} held by {holder}: stop it first{how}", all.join(", "))
+        format!("{} {are} in use by {holder}: stop it first{how}", all.join(", "))
     };
     held.into_iter().map(told).collect()
 }
@@ -85,8 +90,8 @@ fn unreadable(plan: &Plan, target: &Path) -> Option<String> {
     let shut: BTreeSet<PathBuf> = copied.chain(stay.cloned()).collect();
     (!shut.is_empty()).then(|| {
         format!(
-            "the service has a user of its own, who may not read {}: open them to it (SupplementaryGroups= or LoadCredential= \
-             of the unit)",
+            "the service has its own user, which cannot read {}: give it access (SupplementaryGroups= or \
+             LoadCredential= in the unit)",
             named(shut.iter())
         )
     })
@@ -127,12 +132,12 @@ fn sockets(configuration: &Configuration) -> Vec<String> {
         .collect();
     let mut found = Vec::new();
     if !shut.is_empty() {
-        let group = "add their group to the unit (SupplementaryGroups=)";
-        found.push(format!("the service may not connect to {}: {group}", named(shut.into_iter())));
+        let group = "add the group of the sockets to the unit (SupplementaryGroups=)";
+        found.push(format!("the service cannot connect to {}: {group}", named(shut.into_iter())));
     }
     if !own.is_empty() {
         found.push(format!(
-            "the service may listen on sockets in /run/millstream alone, not on {}",
+            "the service can listen only on sockets in /run/millstream, not on {}",
             named(own.into_iter())
         ));
     }

@@ -38,7 +38,7 @@ impl Target {
         }
         match folder.parent() {
             Some(parent) if parent.is_dir() => Ok(Target { folder }),
-            _ => Err(format!("the folder that {} is to lie in is not there", given.display())),
+            _ => Err(format!("the parent folder of {} does not exist", given.display())),
         }
     }
 
@@ -50,14 +50,14 @@ impl Target {
     pub(super) fn refuse(&self, origin: &Origin) -> Result<(), String> {
         let (shown, folder) = (self.folder.display(), &self.folder);
         if origin.real.starts_with(folder) {
-            return Err(format!("{} lies in {shown}", origin.real.display()));
+            return Err(format!("{} is inside {shown}", origin.real.display()));
         }
         let is_empty = fs::read_dir(folder).map_or(true, |mut entries| entries.next().is_none());
         let is_one = folder.join(MAIN_FILE).exists() || folder.ends_with("millstream");
         if is_empty || is_one {
             Ok(())
         } else {
-            Err(format!("{shown} has files, and no {MAIN_FILE} among them"))
+            Err(format!("{shown} is not empty and contains no {MAIN_FILE}"))
         }
     }
 
@@ -86,7 +86,7 @@ impl Target {
             .prefix(".millstream-import-")
             .permissions(Permissions::from_mode(0o700))
             .tempdir_in(parent)
-            .map_err(|error| format!("nothing can be written in {}: {error}", parent.display()))?;
+            .map_err(|error| format!("{} is not writable: {error}", parent.display()))?;
         let fill = || -> io::Result<()> {
             let mut left = MOST_ENTRIES;
             if self.folder.exists() {
@@ -119,7 +119,7 @@ impl Target {
         // From here on `staging` is what was there before.
         keep(staging.path(), &self.folder, differing).map_err(|error| {
             // Nothing of it is lost.
-            format!("{}, but all that was there before is in {}", shown(error), staging.keep().display())
+            format!("{}; the previous files are in {}", shown(error), staging.keep().display())
         })
     }
 }
@@ -171,7 +171,7 @@ fn keep(old: &Path, target: &Path, differing: &[PathBuf]) -> io::Result<Option<P
         PathBuf::from(name)
     };
     let free = (1..MOST_KEPT).map(named).find(|name| !name.exists());
-    let kept = free.ok_or_else(|| io::Error::other("there are too many of them"))?;
+    let kept = free.ok_or_else(|| io::Error::other("too many folders with replaced files"))?;
     for at in differing {
         let to = kept.join(at);
         fs::create_dir_all(to.parent().unwrap_or(&kept))?;
@@ -188,7 +188,7 @@ fn link_all(from: &Path, to: &Path, (left, depth): (&mut usize, usize)) -> io::R
         let (own, copy) = (entry.path(), to.join(entry.file_name()));
         *left = left.checked_sub(1).filter(|_| depth > 0).ok_or_else(|| {
             io::Error::other(format!(
-                "{} has more than {MOST_ENTRIES} files, or too deep ones",
+                "{} has more than {MOST_ENTRIES} files, or too many nested folders",
                 from.display()
             ))
         })?;
@@ -213,7 +213,11 @@ fn make(staging: &Path, at: &Path, entry: &Entry, folder: &Path) -> io::Result<(
         match fs::symlink_metadata(&own) {
             Ok(found) if found.is_dir() => {}
             // A link of the target's might lead anywhere.
-            Ok(_) => return Err(shown(io::Error::other("a folder is wanted where the target has none"))),
+            Ok(_) => {
+                return Err(shown(io::Error::other(
+                    "a folder is needed here, but the target has another kind of file",
+                )));
+            }
             Err(_) => {
                 fs::create_dir(&own)?;
                 if let Ok(like) = fs::metadata(folder.join(parent)) {

@@ -35,7 +35,7 @@ fn opened(demo: &Demo) -> Result<(Output, PathBuf), End> {
     // In a folder that everybody writes to, the name must not be one that somebody else has made.
     let folder = tempfile::Builder::new().prefix("millstream-demo-").tempdir();
     let folder = folder.map_err(|error| {
-        format!("there is no writable directory for {PICTURE}: {error}; name a file with --html")
+        format!("no writable directory was found for {PICTURE}: {error}; specify a file with --html")
     })?;
     let there = folder.path().join(PICTURE);
     let output = Output::open(json, Some(&there))?;
@@ -51,7 +51,7 @@ fn climbed(demo: &Demo) -> Result<ExitCode, End> {
         ..DemoOptions::default()
     };
     let api = millstream_origin::start(&options)
-        .map_err(|error| format!("the simulated API cannot be started: {error}"))?;
+        .map_err(|error| format!("cannot start the simulated API: {error}"))?;
     end::tell(&format!(
         "a simulated API (not a real one) listens on http://{}/list: {} workers, {} ms for each request.",
         api.address,

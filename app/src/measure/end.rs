@@ -16,7 +16,7 @@ pub(super) enum End {
 
 impl End {
     /// For a command that starts other processes.
-    pub(super) const STOPPED: End = End::Stopped("; what was started for it has ended");
+    pub(super) const STOPPED: End = End::Stopped("; all processes started for the measurement have ended");
 }
 
 impl From<Unmeasured> for End {

@@ -84,7 +84,7 @@ fn next(ladder: &Ladder, climbed: &Climbed) -> Option<Vec<String>> {
         return Some(vec![
             print,
             format!(
-                "# shows the step's cache and upstream: add these directives to {file}, and keep its own"
+                "# shows the cache and upstream of the step: add these directives to {file}, and keep its own"
             ),
             "# rules of access, limits and header fields, which the step does not have".to_owned(),
         ]);
@@ -152,15 +152,15 @@ pub(super) fn seed() -> u64 {
 
 /// This program and the peers, each with its binary.
 pub(super) fn parties(peers: &[Party]) -> Result<Vec<(Party, PathBuf)>, String> {
-    let own =
-        std::env::current_exe().map_err(|error| format!("this program's own file is not there: {error}"))?;
+    let own = std::env::current_exe()
+        .map_err(|error| format!("the program file of millstream was not found: {error}"))?;
     let path = std::env::var_os("PATH");
     let mut parties = vec![(Party::Millstream, own)];
     for &party in peers {
         let found = party.program(path.as_deref());
         let program = found.ok_or_else(|| {
             format!(
-                "{} is not installed here (looked for in PATH and the usual folders of servers)",
+                "{} is not installed (searched in PATH and the usual directories of servers)",
                 party.name()
             )
         })?;
@@ -205,7 +205,7 @@ fn print(ladder: &Ladder, name: &str) -> Result<ExitCode, End> {
     let setting =
         StepSetting { port, origin: &origin, secure, fallback: ladder.valid.as_deref(), puts_aside: false };
     if step == Step::Alone {
-        return Err(End::Wrong("\"alone\" is the API without a proxy: there is no configuration".to_owned()));
+        return Err(End::Wrong("\"alone\" is the API without a proxy and has no configuration".to_owned()));
     }
     let peers = ladder.against.as_deref().map(peer::parse).transpose()?;
     let output = Output::open(None, None)?;

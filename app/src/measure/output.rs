@@ -39,7 +39,7 @@ impl Output {
         let output = Output { json, html, exports: Vec::new(), lost: OnceCell::new() };
         match (&output.json, &output.html) {
             (Some(Place::Standard), Some(Place::Standard)) => {
-                Err("standard output takes one report: JSON or the page".to_owned().into())
+                Err("only one report can be written to standard output: JSON or HTML".to_owned().into())
             }
             _ => Ok(output),
         }
@@ -49,7 +49,7 @@ impl Output {
     pub(super) fn export(&mut self, path: Option<&Path>) -> Result<(), End> {
         let Some(path) = path else { return Ok(()) };
         if path == "-" && self.takes_standard_output() {
-            return Err("standard output takes one report".to_owned().into());
+            return Err("only one report can be written to standard output".to_owned().into());
         }
         self.exports.push(Place::open(path)?);
         Ok(())
@@ -184,6 +184,8 @@ mod tests {
             other => panic!("{other:?}"),
         };
         assert!(said("/no/such/folder/a.json", None).starts_with("/no/such/folder/a.json cannot be written"));
-        assert!(said("-", Some(Path::new("-"))).starts_with("standard output takes one report"));
+        assert!(
+            said("-", Some(Path::new("-"))).starts_with("only one report can be written to standard output")
+        );
     }
 }

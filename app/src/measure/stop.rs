@@ -16,7 +16,7 @@ pub(super) const THIRD: usize = 3;
 
 /// The first signal requests a stop, the second an urgent one; number `last` ends the process on the spot.
 pub(super) fn on_signals(last: usize) -> Result<Stop, End> {
-    let failed = |error| format!("signals cannot be taken: {error}");
+    let failed = |error| format!("cannot handle signals: {error}");
     let stop = Stop::new().map_err(failed)?;
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(failed)?;
     let heard = stop.clone();

@@ -173,9 +173,12 @@ fn message(reply: &Reply) -> io::Result<Vec<u8>> {
 }
 
 fn unnamed() -> io::Error {
-    io::Error::new(io::ErrorKind::PermissionDenied, "the configuration that root read does not name it")
+    io::Error::new(
+        io::ErrorKind::PermissionDenied,
+        "the configuration that was read as root does not name it",
+    )
 }
 
 fn unasked() -> io::Error {
-    io::Error::new(io::ErrorKind::PermissionDenied, "the process in the pid file received no signal for it")
+    io::Error::new(io::ErrorKind::PermissionDenied, "the process in the pid file received no signal for this")
 }

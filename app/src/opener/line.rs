@@ -30,7 +30,7 @@ impl OpenerLine {
         let channel = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let put = |question: &Ask| {
             channel.send(&serde_json::to_vec(question)?)?;
-            channel.receive()?.ok_or_else(|| io::Error::other("the opener has ended"))
+            channel.receive()?.ok_or_else(|| io::Error::other("the opener process has exited"))
         };
         let (mut bytes, files) = put(question)?;
         while bytes.last() != Some(&END) {

@@ -110,7 +110,7 @@ fn listen_or_tell(
         Ok(opened) => {
             for error in &opened.missing {
                 let what = match &configuration.http.listeners[error.index].optional {
-                    true => "there is no dashboard",
+                    true => "the dashboard is not available",
                     false => "millstream purge and explain cannot reach this process",
                 };
                 let hint = hint(slice::from_ref(error)).map(|hint| format!(": {hint}"));
@@ -198,8 +198,9 @@ fn pid_hint(main: &Main, error: &OpenError) -> Option<String> {
     let is_taken = error.address == control && error.error.kind() == io::ErrorKind::AddrInUse;
     is_taken.then(|| {
         format!(
-            ". That is its control socket, next to its pid file {}: it runs this configuration already, or both need a pid file of their own. Write \
-            \"pid /another/file.pid;\" at the top of this one, or start it with another -p",
+            ". This is the control socket of that process, next to its pid file {}: either it already runs this \
+            configuration, or the two configurations use the same pid file. In the second case, write \"pid \
+            /another/file.pid;\" at the top of this one, or start it with another -p",
             main.pid.display()
         )
     })

@@ -31,11 +31,11 @@ pub fn is_itself(serve: &ServeUrl, configuration: &Configuration) -> Option<Stri
     });
     own.map(|(_, url)| {
         if serve.domains.is_given() {
-            return format!("{url} is where millstream itself is to listen: name the address of the API");
+            return format!("{url} is the address that millstream itself listens on: specify the address of the API");
         }
         format!(
-            "{url} is where millstream itself is to listen (--listen {}): name the address of the API, or listen elsewhere, \
-             such as --listen 8081",
+            "{url} is the address that millstream itself listens on (--listen {}): specify the address of the API, or \
+             another address to listen on, such as --listen 8081",
             serve.listen
         )
     })
@@ -75,8 +75,8 @@ fn tell(address: &PeerAddress, url: &str, user: Option<&str>, log: &ErrorLogs) {
         (ErrorKind::PermissionDenied, PeerAddress::Unix(path)) => log.write(
             Level::Warn,
             format_args!(
-                "{}{} may not connect to {url}: let that user enter the directories above {} and write to it, or serve as \
-                 the API's own user with --user",
+                "{}{} cannot connect to {url}: give that user access to the parent directories of {} and write access \
+                 to the socket, or serve as the user of the API with --user",
                 if user.is_some() { "the user " } else { "this user" },
                 user.unwrap_or_default(),
                 path.display()
@@ -84,10 +84,10 @@ fn tell(address: &PeerAddress, url: &str, user: Option<&str>, log: &ErrorLogs) {
         ),
         (ErrorKind::ConnectionRefused | ErrorKind::NotFound, _) => log.write(
             Level::Warn,
-            format_args!("nothing listens at {url} yet: requests get 502 until the API is started there"),
+            format_args!("no process is listening on {url} yet: requests get 502 until the API is started"),
         ),
         (ErrorKind::TimedOut, _) => {
-            log.write(Level::Warn, format_args!("{url} accepts no connection: is that the API's address?"));
+            log.write(Level::Warn, format_args!("{url} does not accept connections: check the address of the API"));
         }
         _ => log.write(Level::Warn, format_args!("{url} cannot be reached: {error}")),
     }

@@ -83,16 +83,17 @@ fn state(domains: &Domains) -> Result<PathBuf, String> {
         let of_user = folder("XDG_STATE_HOME").or_else(|| Some(folder("HOME")?.join(".local/state")));
         of_user.map(|path| path.join("millstream/acme"))
     });
-    own.ok_or_else(|| "there is no folder for certificates: name one with --acme-state".to_owned())
+    own.ok_or_else(|| "no directory for certificates was found: specify one with --acme-state".to_owned())
 }
 
 pub(super) fn hint(errors: &[&OpenError]) -> Option<String> {
     let is = |kind: ErrorKind| errors.iter().any(|error| error.error.kind() == kind);
-    let elsewhere = "write --https 8443 --http 8080 and have the ports 443 and 80 of the world led there";
+    let elsewhere = "use --https 8443 --http 8080 and forward the public ports 443 and 80 to them";
     if is(ErrorKind::PermissionDenied) {
         return Some(format!(
-            "start it as root (it serves as \"nobody\" once the ports are open), or allow it with setcap cap_net_bind_service=+ep, or {elsewhere}"
+            "start millstream as root (it serves as \"nobody\" once the ports are open), or permit it with setcap \
+             cap_net_bind_service=+ep, or {elsewhere}"
         ));
     }
-    is(ErrorKind::AddrInUse).then(|| format!("end who listens there, or {elsewhere}"))
+    is(ErrorKind::AddrInUse).then(|| format!("stop the process that listens there, or {elsewhere}"))
 }

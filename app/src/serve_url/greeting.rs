@@ -34,7 +34,8 @@ pub fn greet(shared: &Shared, listenings: &[Arc<Listening>], serve: &ServeUrl, u
     };
     let purge = match serve.purge {
         PurgeBy::Local if serve.trust_proxy.is_empty() => {
-            "programs on this machine may purge, and so may all clients of a proxy on it that adds no X-Forwarded-For\n"
+            "programs on this machine may purge, and so may all clients of a local proxy that does not add \
+             X-Forwarded-For\n"
         }
         PurgeBy::Local => {
             "programs on this machine may purge, but not from an address that --trust-proxy names\n"
@@ -44,11 +45,9 @@ pub fn greet(shared: &Shared, listenings: &[Arc<Listening>], serve: &ServeUrl, u
     if !domains.is_empty() {
         let named: Vec<String> = domains.iter().map(|name| format!("https://{name}")).collect();
         let told = format!(
-            "millstream {} for {} (listening on {}) in front of {front}\n\
-             the certificate is issued and renewed by itself; the authority has to reach this machine at port 80 of {}\n\
-             caches in memory ({memory} MiB) what the API's Cache-Control and Expires allow; {also}\n\
-             {address}\n\
-             {purge}{}Ctrl-C quits",
+            "millstream {} for {} (listening on {}) in front of {front}\nthe certificate is issued and renewed \
+             automatically; the authority must be able to reach this machine at port 80 of {}\ncaches in memory \
+             ({memory} MiB) what the API's Cache-Control and Expires allow; {also}\n{address}\n{purge}{}Ctrl-C quits",
             env!("CARGO_PKG_VERSION"),
             named.join(", "),
             at.join(", "),

@@ -152,7 +152,7 @@ fn directory_of_own(make: bool) -> Result<PathBuf, String> {
         return Err(format!("{shown} belongs to another user"));
     }
     if found.mode() & 0o077 != 0 {
-        return Err(format!("{shown} is open to other users"));
+        return Err(format!("{shown} is accessible to other users"));
     }
     plain(&directory.to_string_lossy()).map_err(|error| format!("{shown}: {error}"))?;
     Ok(directory)

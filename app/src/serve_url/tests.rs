@@ -236,8 +236,12 @@ fn https_urls_that_do_not_go_together_are_refused_with_what_to_write() {
     let ca: fn(&mut UpstreamFlags) = |flags| flags.upstream_ca = Some("/nowhere/ca.pem".into());
     let insecure: fn(&mut UpstreamFlags) = |flags| flags.insecure_upstream = true;
     for (urls, upstream, expected) in [
-        (&["https://a.example", "http://b.example"][..], flags(insecure), "all URLs must have one scheme"),
-        (&["unix:/run/a.sock", "https://b.example"], flags(insecure), "all URLs must have one scheme"),
+        (
+            &["https://a.example", "http://b.example"][..],
+            flags(insecure),
+            "all URLs must have the same scheme",
+        ),
+        (&["unix:/run/a.sock", "https://b.example"], flags(insecure), "all URLs must have the same scheme"),
         (&["https://a.example", "https://b.example"], flags(insecure), "--upstream-name"),
         (&["http://a.example"], flags(insecure), "--insecure-upstream is for an https API"),
         (&["http://a.example"], flags(ca), "--upstream-ca is for an https API"),

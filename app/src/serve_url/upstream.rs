@@ -50,7 +50,7 @@ impl Upstream {
         };
         if let Some(other) = parts.iter().position(|part| !part.is_https) {
             return Err(format!(
-                "\"{}\" and \"{}\": all URLs must have one scheme, https or http",
+                "\"{}\" and \"{}\": all URLs must have the same scheme, https or http",
                 urls[first], urls[other]
             ));
         }
@@ -60,7 +60,7 @@ impl Upstream {
                 let name = host_of(parts[0].authority);
                 if let Some(other) = parts.iter().position(|part| host_of(part.authority) != name) {
                     return Err(format!(
-                        "\"{}\" and \"{}\" have different names: give the name in the certificate of both with --upstream-name",
+                        "\"{}\" and \"{}\" have different names: specify the name in both certificates with --upstream-name",
                         urls[0], urls[other]
                     ));
                 }
@@ -135,10 +135,12 @@ fn authorities(flags: &UpstreamFlags) -> Result<String, String> {
     let given = flags.upstream_ca.clone().map(|file| named("--upstream-ca", file));
     let given =
         given.or_else(|| std::env::var_os("SSL_CERT_FILE").map(|file| named("SSL_CERT_FILE", file.into())));
-    let given =
-        given.or_else(|| system_authorities().map(|file| named("the system's authorities", file.into())));
+    let given = given.or_else(|| {
+        system_authorities().map(|file| named("the certificate authorities of the system", file.into()))
+    });
     let (name, file) = given.ok_or(
-        "this system has no list of trusted authorities: name a file with --upstream-ca, or install ca-certificates",
+        "no list of trusted certificate authorities was found: specify a file with --upstream-ca, or install \
+         ca-certificates",
     )?;
     let wrong = |why: &dyn std::fmt::Display| format!("{name} {}: {why}", file.display());
     let file = std::path::absolute(&file).map_err(|error| wrong(&error))?;
@@ -165,7 +167,7 @@ fn parts(url: &str) -> Result<Parts<'_>, String> {
     if let Some(path) = url.strip_prefix("unix:") {
         return match path.starts_with('/') {
             true => Ok(Parts { is_https: false, server: url.to_owned(), authority: "" }),
-            false => Err(format!("\"{url}\" names no socket: write unix:/path/of.sock")),
+            false => Err(format!("invalid socket \"{url}\": write unix:/path/of.sock")),
         };
     }
     let (is_https, rest) = match url.split_once("://") {
@@ -177,13 +179,13 @@ fn parts(url: &str) -> Result<Parts<'_>, String> {
                 scheme @ ("fastcgi" | "uwsgi" | "scgi") => format!("{scheme}_pass host:port"),
                 _ => {
                     return Err(format!(
-                        "\"{url}\": serve speaks HTTP to the API: write http://host:port or https://host"
+                        "\"{url}\": serve supports only HTTP to the API: write http://host:port or https://host"
                     ));
                 }
             };
             return Err(format!(
-                "\"{url}\": serve speaks HTTP to the API. Write http://host:port or https://host; for {scheme}, start from the output of \
-                 --print-config and write {pass} there"
+                "\"{url}\": serve supports only HTTP to the API. Write http://host:port or https://host; for \
+                 {scheme}, start from the output of --print-config and use {pass} there"
             ));
         }
         None => (false, url),

@@ -71,7 +71,7 @@ fn no_place_at_all_is_one_error_that_names_what_was_tried() {
     let errors = found.iter().filter(|(severity, _)| *severity == Severity::Error).count();
     assert!(errors == found.len() && errors > 0, "{found:?}");
     assert!(
-        found[0].1.contains("no place for temporary files") && found[0].1.contains("missing"),
+        found[0].1.contains("no directory for temporary files") && found[0].1.contains("missing"),
         "{found:?}"
     );
 }

@@ -171,11 +171,11 @@ pub fn savings(state: &State, (seconds, span): (u64, &str)) -> Savings {
     let (now, would) = (whole(reached), whole(without));
     let (reached, without) = sums(seconds);
     Savings {
-        now: format!("In 30 s {now} reached the API; without the cache {would} would have."),
+        now: format!("In 30 s, {now} requests reached the API; without the cache: {would}."),
         short: format!("30 s: {now} to the API, {would} without"),
         longer: match without.saturating_sub(reached) {
             0 => String::new(),
-            spared => format!("The last {span} spared it {}.", whole(spared)),
+            spared => format!("In the last {span}, the cache saved {} requests.", whole(spared)),
         },
     }
 }
@@ -226,9 +226,9 @@ mod tests {
         );
         assert_eq!(CHARTS[3].latest(&state), ("–".to_owned(), None));
         let Savings { now, short, longer } = savings(&state, (3600, "hour"));
-        assert_eq!(now, "In 30 s 7 reached the API; without the cache 4,000 would have.");
+        assert_eq!(now, "In 30 s, 7 requests reached the API; without the cache: 4,000.");
         assert_eq!(short, "30 s: 7 to the API, 4,000 without");
-        assert_eq!(longer, "The last hour spared it 3,993.");
+        assert_eq!(longer, "In the last hour, the cache saved 3,993 requests.");
         assert!(CHARTS.iter().all(|chart| !chart.latest(&State::default()).0.is_empty()));
     }
 }

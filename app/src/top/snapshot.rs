@@ -68,10 +68,10 @@ Requests/s: 255 (failed 0)
 To the API/s: 10 (without the cache 255)
 Median: 0.70 ms (99 % 81 ms)
 From the cache: 96 %
-In 30 s 207 reached the API; without the cache 5,475 would have. The last hour spared it 69,265.
+In 30 s, 207 requests reached the API; without the cache: 5,475. In the last hour, the cache saved 69,265 requests.
 
 Misses
-  location         API time  count   each  why                                  what helps                                                written in
+  location         API time  count   each  cause                                advice                                                    defined in
   location /items     2.4 s     30  80 ms  nothing was stored that fits         the first request must miss; store responses for longer   /etc/nginx.conf:12:9
 ";
         assert!(told.starts_with(beginning), "{told}");

@@ -64,7 +64,7 @@ impl Source {
         found.or_else(|why| {
             dashboard(DASHBOARD).and_then(open).map_err(|_| {
                 format!(
-                    "{why}; there is no dashboard at {DASHBOARD} either: specify its URL or --control SOCKET"
+                    "{why}; no dashboard was found at {DASHBOARD} either: specify its URL or --control SOCKET"
                 )
             })
         })
@@ -99,7 +99,7 @@ impl Source {
                 // After a reload it is there again at once; a server that is about to stop ends it without a frame.
                 Ok(StreamEnd::Over) if had_frames => {}
                 Ok(StreamEnd::Over) => pause(),
-                Err(why) if take(Update::Away(format!("away, trying again: {why}"))) => pause(),
+                Err(why) if take(Update::Away(format!("disconnected, reconnecting: {why}"))) => pause(),
                 Err(_) => return,
             }
             stream = self.open();

@@ -32,14 +32,14 @@ macro_rules! figures {
 }
 
 figures! {
-    at: "When it ended, in seconds since 1970.";
-    requests: "Requests of clients.";
-    cached: "Those that a cache handled.";
-    hits: "Those served from the cache alone.";
-    reached: "Requests that were sent to upstream servers.";
-    without: "Those that would have been, without a cache.";
+    at: "The end of the interval, in seconds since 1970.";
+    requests: "Client requests.";
+    cached: "Requests that a cache handled.";
+    hits: "Requests served only from the cache.";
+    reached: "Requests sent to upstream servers.";
+    without: "Requests that would have been sent to upstream servers without a cache.";
     p50: "The median response time.";
-    p99: "The time within which 99 of 100 were.";
+    p99: "The 99th percentile of response times.";
     errors: "Requests that failed.";
 }
 

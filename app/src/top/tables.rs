@@ -72,18 +72,18 @@ const fn right(name: &'static str, cell: fn(&Row<'_>) -> Cell) -> Column {
 pub const TABLES: &[Table] = &[
     Table {
         name: "Misses", columns: MISS, sorted: 1, rows: rows::misses,
-        nothing: "every response that could come from the cache did, or there were no requests yet",
+        nothing: "no request missed the cache yet",
     },
     Table { name: "Upstreams", columns: PEER, sorted: 3, rows: rows::peers, nothing: "no upstream is configured" },
     Table {
         name: "Caches", columns: CACHE, sorted: 1, rows: rows::caches,
-        nothing: "no cache is configured: proxy_cache_path makes one",
+        nothing: "no cache is configured: define one with proxy_cache_path",
     },
-    Table { name: "Locations", columns: LOCATION, sorted: 1, rows: rows::locations, nothing: "nothing was asked for yet" },
-    Table { name: "Servers", columns: SERVER, sorted: 1, rows: rows::servers, nothing: "nothing was asked for yet" },
+    Table { name: "Locations", columns: LOCATION, sorted: 1, rows: rows::locations, nothing: "no requests yet" },
+    Table { name: "Servers", columns: SERVER, sorted: 1, rows: rows::servers, nothing: "no requests yet" },
     Table {
         name: "Events", columns: EVENT, sorted: 0, rows: rows::notes,
-        nothing: "neither errors nor reloads since the start",
+        nothing: "no errors or reloads since the start",
     },
     Table { name: "URLs", columns: URL, sorted: 1, rows: rows::urls, nothing: "no request missed the cache yet" },
 ];
@@ -93,12 +93,12 @@ const MISS: &[Column] = &[
     right("API time", |row| time(number(row.json, "/count").zip(row.rate).map(|(count, each)| count * each))),
     right("count", |row| count(row.json, "/count")),
     right("each", |row| time(row.rate)),
-    wide("why", |row| {
+    wide("cause", |row| {
         let why = row.json["text"].as_str().unwrap_or_default();
         text(&if row.is_refusal { format!("not stored: {why}") } else { why.to_owned() })
     }),
-    wide("what helps", |row| text(row.json["help"].as_str().unwrap_or_default())),
-    left("written in", |row| text(row.parent)),
+    wide("advice", |row| text(row.json["help"].as_str().unwrap_or_default())),
+    left("defined in", |row| text(row.parent)),
 ];
 
 const URL: &[Column] = &[
@@ -106,7 +106,7 @@ const URL: &[Column] = &[
     right("API time", |row| time(number(row.json, "/time"))),
     right("misses", |row| count(row.json, "/count")),
     right("each", |row| time(row.rate)),
-    wide("why, the last time", |row| text(row.json["text"].as_str().unwrap_or_default())),
+    wide("last cause", |row| text(row.json["text"].as_str().unwrap_or_default())),
     left("location", |row| text(row.parent)),
 ];
 
@@ -192,7 +192,7 @@ const LOCATION: &[Column] = &[
 
 const EVENT: &[Column] = &[
     right("time", |row| Cell::of(number(row.json, "/at"), clock_time)),
-    wide("what happened", |row| {
+    wide("event", |row| {
         let mark = if row.json["well"] == true { Mark::None } else { Mark::Bad };
         Cell { mark, ..text(row.name) }
     }),

@@ -59,7 +59,7 @@ impl Disk {
                 None
             }
             Err(error) => {
-                self.fail("cannot read a file of it", &error);
+                self.fail("cannot read a file", &error);
                 None
             }
         }

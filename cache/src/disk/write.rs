@@ -170,7 +170,7 @@ impl Disk {
 
     fn write_failed(&self, error: &io::Error) {
         self.failing.store(true, Ordering::Relaxed);
-        self.fail("cannot write to it", error);
+        self.fail("cannot write a file", error);
     }
 
     /// For an entry whose head has changed. Blocks.

@@ -57,10 +57,10 @@ impl Arithmetic {
         let lifetime = format!("lifetime: {}", self.described());
         let seconds = |duration: Duration| duration.as_secs();
         let age = match self.initial_age {
-            None => "age: does not count against it".to_owned(),
+            None => "age: not subtracted from this lifetime".to_owned(),
             Some(age) if self.transit.is_zero() => format!("age on arrival: {} s", seconds(age)),
             Some(age) => format!(
-                "age on arrival: {} s (Age) + {} s (on the way) = {} s",
+                "age on arrival: {} s (Age) + {} s (in transit) = {} s",
                 seconds(self.age_field),
                 seconds(self.transit),
                 seconds(age)
@@ -85,9 +85,7 @@ impl Arithmetic {
             Source::Expires { expires: Some(expires), date } => {
                 format!("{expires} (Expires) - {date} (Date) = {} s", expires.saturating_sub(date))
             }
-            Source::Expires { expires: None, .. } => {
-                "0 s (an Expires that is no date lies in the past)".to_owned()
-            }
+            Source::Expires { expires: None, .. } => "0 s (an invalid Expires counts as expired)".to_owned(),
             Source::Valid => format!("{seconds} s (proxy_cache_valid)"),
             Source::Heuristic { last_modified, date, percent, longest } => format!(
                 "{percent} % of {date} (Date) - {last_modified} (Last-Modified) = {} s, at most {} s: {seconds} s \

@@ -30,25 +30,26 @@ reasons! {
     /// 1xx, 304, or 206 if parts are not kept.
     Status = "status", "a response with this status is not stored";
     NoCacheDirective = "proxy_no_cache", "proxy_no_cache applies";
-    XAccelExpires = "x_accel_expires", "X-Accel-Expires gives it no lifetime";
+    XAccelExpires = "x_accel_expires", "X-Accel-Expires sets no lifetime";
     NoStore = "no_store", "the response has no-store";
     Private = "private", "the response is private, and this cache is shared";
     /// no-cache, and no validator, `proxy_cache_revalidate off` or nothing that keeps users apart.
-    NoCache = "no_cache", "the response has no-cache (to store it takes an ETag or Last-Modified, proxy_cache_revalidate on, and proxy_cache_credentials public or a response that is public)";
+    NoCache = "no_cache", "the response has no-cache (storing it requires an ETag or Last-Modified, \
+        proxy_cache_revalidate on, and proxy_cache_credentials public or a public response)";
     Expired = "expired", "the response is already stale when it arrives";
-    NoLifetime = "no_lifetime", "the response has no lifetime: no header, and no proxy_cache_valid for its status";
+    NoLifetime = "no_lifetime", "the response has no lifetime: no caching header, and no proxy_cache_valid for its status";
     ErrorStatus = "error_status", "the status is an error, and the response has no lifetime";
     SetCookie = "set_cookie", "the response sets a cookie";
     /// `Vary: *`, or more names than are kept apart.
-    Vary = "vary", "the response has Vary: *, or varies by too many fields";
+    Vary = "vary", "the response has Vary: *, or Vary lists too many fields";
     /// The request carried credentials and RFC 9111 §3.5 does not allow the response to be shared.
     Authorization = "authorization", "the request carried credentials, and nothing allows the response to be shared";
     /// The request carried a credential, and `proxy_cache_credentials public` shares only public responses.
     Credentials = "credentials", "the request carried a credential, and the response has neither public nor s-maxage";
     /// The request asked for another form of the page, and neither key nor Vary distinguishes it.
-    Unnamed = "unnamed_field", "the request has a field by which such pages differ, and neither key nor Vary names it";
+    Unnamed = "unnamed_field", "the request has a field that selects another form of the page, and neither the key nor Vary names it";
     /// An event stream or the like, or one that asks not to be buffered.
-    Streaming = "streaming", "the response is a stream, and later clients do not want its beginning";
+    Streaming = "streaming", "the response is a stream, whose beginning is of no use to later clients";
     /// must-understand, and a status whose caching rules are not known here.
     MustUnderstand = "must_understand", "the response has must-understand, and its status is unknown";
     KeyTooLong = "key_too_long", "the cache key is too long";
@@ -57,12 +58,12 @@ reasons! {
     ClientNoStore = "client_no_store", "the request has no-store, and proxy_cache_client_control is on";
     TooLarge = "too_large", "the body is too large for this zone";
     StillArriving = "still_arriving", "the body was still arriving after proxy_cache_fill_timeout";
-    Incomplete = "incomplete", "the body broke off";
+    Incomplete = "incomplete", "the body ended prematurely";
     TooManyTags = "too_many_tags", "the response has more than 1,024 tags";
     /// It would have to go to the cache's directory, which is not writable.
     DiskError = "disk_error", "the cache directory is not writable";
     /// A slice with neither ETag nor Last-Modified: its version cannot be determined.
-    NoValidator = "no_validator", "a piece without ETag and Last-Modified cannot be matched with other pieces";
+    NoValidator = "no_validator", "a slice without ETag and Last-Modified cannot be matched with other slices";
 }
 
 impl Reason {

@@ -73,7 +73,7 @@ impl Journal {
             purges.restore(&decoded.rules);
             state.records = decoded.rules.len();
             match decoded.damaged {
-                true => Err(io::Error::new(io::ErrorKind::InvalidData, "the journal of purges is damaged")),
+                true => Err(io::Error::new(io::ErrorKind::InvalidData, "the purge journal is damaged")),
                 false => Ok(!decoded.torn),
             }
         });

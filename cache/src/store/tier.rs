@@ -150,7 +150,7 @@ fn open_journal(zone: &CacheZone, path: &Path, cause: Cause, memory: &Memory, lo
         log.write(
             Level::Crit,
             format_args!(
-                "cache zone \"{}\": the purges before the start cannot be read: {error}; {what} in \"{}\" counts as \
+                "cache zone \"{}\": cannot read the purges before the start: {error}; treating {what} in \"{}\" as \
                  purged",
                 zone.name,
                 path.display()

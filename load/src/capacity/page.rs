@@ -30,8 +30,8 @@ pub fn page(capacity: &Capacity) -> Page {
     Page {
         title: "Does another server help?".to_owned(),
         subtitle: format!(
-            "Requests per second of {servers} alone and behind the proxy (worker_processes {workers}; {cores} cores, shared by all that \
-             runs here)."
+            "Requests per second of {servers} alone and behind the proxy (worker_processes {workers}; {cores} cores, \
+             shared by all processes here)."
         ),
         warnings: capacity.cut_short.map(|cut| cut.words()).into_iter().chain(simulated).collect(),
         answer: rows.iter().map(|row| named(row, &row.sentence)).collect(),
@@ -101,19 +101,20 @@ fn different(row: &CapacityRow) -> Option<String> {
     (length(longest) > OTHER * length(shortest)).then(|| {
         let [least, most] = [shortest, longest].map(|alone| Number(length(alone)));
         format!(
-            "The servers give different responses: {} has {least} bytes, {} has {most}. Their combined rate then shows nothing about a second \
-            server.",
+            "The servers send different responses: {} sends {least} bytes, {} sends {most}. Therefore their combined \
+            rate shows nothing about a second server.",
             shortest.url, longest.url
         )
     })
 }
 
-const COST: &str = "Each connection costs a handshake and, once closed, a port for a minute (TIME_WAIT)";
+const COST: &str =
+    "Each connection costs a handshake and, after it is closed, a port for a minute (TIME_WAIT)";
 
 fn opened(per_second: f64) -> String {
     match per_second > 0.0 {
         true => format!("opened {} connections per second to the servers", Number(per_second)),
-        false => "opened no connection to the servers while it was measured".to_owned(),
+        false => "opened no connections to the servers during the measurement".to_owned(),
     }
 }
 
@@ -137,12 +138,12 @@ fn pool(row: &CapacityRow) -> String {
     let advice = match row.verdict.limit {
         Limit::Unknown => String::new(),
         _ => format!(
-            " Set keepalive to at least {keepalive}, so that all of them are kept when they are idle for a moment."
+            " Set keepalive to at least {keepalive}, so that all of them stay open when they are briefly idle."
         ),
     };
     format!(
-        "{rate} requests per second of {each} each keep {in_use} connections to the servers in use at once.{advice} Here keepalive was \
-         {kept}, and the proxy {}.",
+        "{rate} requests per second that take {each} each keep {in_use} connections to the servers in use at \
+         once.{advice} In this measurement, keepalive was {kept}, and the proxy {}.",
         opened(row.together.opened_per_second)
     )
 }
@@ -152,12 +153,16 @@ fn fewer(row: &CapacityRow, below: Below) -> String {
         (opened(below.opened_per_second), [below.rate, row.together.run.rate].map(Number));
     let to_one = below.opened_per_second / row.alone.len().max(1) as f64;
     let ports = match to_one * TIME_WAIT > PORTS {
-        true => format!(": the {} ports to one address last {}", Number(PORTS), seconds(PORTS / to_one)),
+        true => format!(
+            ": the {} ports to one address are exhausted after {}",
+            Number(PORTS),
+            seconds(PORTS / to_one)
+        ),
         false => String::new(),
     };
     let cost = if below.opened_per_second > 0.0 { format!(" {COST}{ports}.") } else { String::new() };
     format!(
-        "With keepalive {} the proxy {opened}, and gave {rate} responses per second instead of {usual}.{cost}",
+        "With keepalive {}, the proxy {opened} and passed on {rate} responses per second instead of {usual}.{cost}",
         below.keepalive
     )
 }
@@ -185,7 +190,7 @@ fn rounds(rows: &[CapacityRow]) -> FigureTable {
     };
     let rows = rows.iter().flat_map(|case| measured(case).map(move |of| cells(case, of)));
     let head = ["by", "requests/s", "lowest – highest", "median", "99%"];
-    FigureTable::of("What the rounds show", &head, &[1], rows)
+    FigureTable::of("Rounds", &head, &[1], rows)
 }
 
 /// What the founding article measured with two servers behind nginx, requests per second. Its machine was another; what counts is the shape.

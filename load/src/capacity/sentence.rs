@@ -19,7 +19,8 @@ const FAR_ABOVE: f64 = 1.5;
 /// An answer that takes so many times as long as alone is slower.
 const SLOWER: f64 = 1.2;
 
-const OTHERWISE: &str = "The proxy asks differently: over connections that it keeps, and at its own address.";
+const OTHERWISE: &str =
+    "The proxy sends its requests differently: over kept-alive connections, and from its own address.";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gain {
@@ -70,41 +71,43 @@ pub fn sentence(row: &CapacityRow) -> String {
         _ => (format!("{servers} servers instead of one"), ""),
     };
     if best <= 0.0 || measured <= 0.0 {
-        return format!("{who}: no correct responses, so there is no result.");
+        return format!("{who}: no result, because there were no correct responses.");
     }
     let share = Share((measured / best - 1.0).abs());
     let [all, of_all, of_best] = [measured, sum, best].map(Number);
     match (gain(row), servers) {
         // It cannot be the proxy that makes servers answer more.
         (Gain::Whole, _) if measured * WHOLE > sum => format!(
-            "{servers} servers behind the proxy give more than one by one: {all} per second, where they add up to {of_all}. {OTHERWISE} {}",
+            "{servers} servers behind the proxy serve more than one by one: {all} per second, compared with a sum of \
+             {of_all}. {OTHERWISE} {}",
             next(row)
         ),
         (Gain::Whole, 2) => format!(
-            "A second server doubles the throughput: together they give {all} per second; one by one they add up to {of_all}. {}",
+            "A second server doubles the throughput: together they serve {all} per second; one by one, they add up to \
+             {of_all}. {}",
             next(row)
         ),
         (Gain::Whole, _) => {
-            format!("{who} give together what they give alone: {all} per second of {of_all}. {}", next(row))
+            format!("{who} serve together as much as one by one: {all} of {of_all} per second. {}", next(row))
         }
         (Gain::Some, 1) => {
             format!(
-                "{who} gives {share} more than asking it directly: {all} per second of {of_best}. {OTHERWISE}"
+                "{who} serves {share} more than the server without it: {all} per second instead of {of_best}. {OTHERWISE}"
             )
         }
         (Gain::Some, _) => {
             format!("{who} gain{s} {share} instead of {}, because {}.", Share(sum / best - 1.0), because(row))
         }
         // The one server gives what it gives.
-        (Gain::Nothing, 1) => format!("{who} costs nothing: {all} per second of {of_best}."),
+        (Gain::Nothing, 1) => format!("{who} costs nothing: {all} of {of_best} per second."),
         (Gain::Nothing, _) => format!("{who} gain{s} nothing, because {}.", because(row)),
         (Gain::Unclear, _) => {
             let alone = row.ends().map_or(&row.together.rounds, |(_, best)| &best.rounds);
             let [alone, together] = [alone, &row.together.rounds]
                 .map(|rounds| format!("{} to {}", Number(rounds.low), Number(rounds.high)));
             format!(
-                "{who}: inconclusive: the best server alone gives {alone} per second, all together {together} (--rounds and --duration make it \
-                clearer)."
+                "{who}: inconclusive: the best server alone serves {alone} per second, all together {together} \
+                (increase --rounds or --duration)."
             )
         }
         (Gain::TooFew, _) => format!(
@@ -112,7 +115,7 @@ pub fn sentence(row: &CapacityRow) -> String {
             row.together.rounds.rates.len()
         ),
         (Gain::Loss, _) => {
-            let against = if servers == 1 { "asking it directly" } else { "one alone" };
+            let against = if servers == 1 { "the server without it" } else { "one alone" };
             format!("{who} lose{s} {share} against {against}, because {}.", because(row))
         }
     }
@@ -129,22 +132,21 @@ fn next(row: &CapacityRow) -> String {
         Limit::Generator => {
             "The load generator is the limit, so a further server cannot be judged from here.".to_owned()
         }
-        Limit::Unknown => format!("Whether one more would help is not known: {}.", reason(row)),
+        Limit::Unknown => format!("Whether one more would help is unknown: {}.", reason(row)),
         Limit::Proxy => "The proxy is the limit now, so one more would not help.".to_owned(),
         Limit::Network => {
             "The network to the servers is the limit now, so one more would not help.".to_owned()
         }
         Limit::Api if is_near_ceiling(row) => {
-            format!("No further server will help: the proxy passes on {passing} per second at most.")
+            format!("Further servers will not help: the proxy passes on at most {passing} per second.")
         }
         // They were asked in another way alone, be it with less over each connection.
         Limit::Api if row.together.run.rate > FAR_ABOVE * row.sum() => {
-            "Whether one more would help is not known: together they give far more than one by one."
-                .to_owned()
+            "Whether one more would help is unknown: together they serve far more than one by one.".to_owned()
         }
         Limit::Api => format!(
-            "The servers are still the limit, and the proxy could pass on {passing} per second: one more would help as much \
-             again."
+            "The servers are still the limit, and the proxy could pass on {passing} per second: one more would give \
+             the same gain again."
         ),
     }
 }
@@ -158,7 +160,7 @@ fn because(row: &CapacityRow) -> String {
             "the load generator is the limit here (all figures are floors): only another machine can show more"
                 .to_owned()
         }
-        Limit::Unknown => format!("of something that is not known ({})", reason(row)),
+        Limit::Unknown => format!("of an unknown limit ({})", reason(row)),
         Limit::Network => "the network to the servers is the limit".to_owned(),
         // The servers are what the CPU goes to, but with the cheapest of servers the proxy could not do more either.
         Limit::Api if is_near_ceiling(row) => format!("the proxy is at its ceiling: {passes}"),
@@ -195,6 +197,6 @@ fn slower(row: &CapacityRow) -> String {
         );
     }
     let is_full = row.together.machine_busy > FULL;
-    let why = "they share this machine with the proxy and the load generator, and all its cores were busy";
-    (if is_full { why } else { "the servers give less together than each gives alone" }).to_owned()
+    let why = "they share this machine with the proxy and the load generator, and all cores were busy";
+    (if is_full { why } else { "the servers serve less together than alone" }).to_owned()
 }

@@ -61,9 +61,9 @@ pub(super) struct Servers {
 impl Servers {
     pub(super) fn find(subject: &Subject, setting: &Setting, stop: &Stop) -> Result<Servers, Unmeasured> {
         match subject.urls.len() {
-            0 => return Err("name the servers: http://host:port/path each".to_owned().into()),
+            0 => return Err("specify the servers, each as http://host:port/path".to_owned().into()),
             1..=SERVERS => {}
-            count => return Err(format!("{count} servers are too many: {SERVERS} at the most").into()),
+            count => return Err(format!("too many servers: {count}, at most {SERVERS} are possible").into()),
         }
         let first = &subject.urls[0];
         let path = |url: &str| Url::parse(url).map(|url| url.target);
@@ -73,18 +73,20 @@ impl Servers {
             let target = setting.target(url, setting.public)?;
             if target.tls.is_some() {
                 return refused(format!(
-                    "\"{url}\": TLS is not spoken to the servers behind the proxy; write http://host:port/path"
+                    "\"{url}\": TLS to the servers behind the proxy is not supported; write http://host:port/path"
                 ));
             }
             if path(url) != path(first) {
                 return refused(format!(
-                    "\"{first}\" and \"{url}\" ask for different things: a proxy passes the same path to every server"
+                    "\"{first}\" and \"{url}\" have different paths: a proxy sends the same path to every server"
                 ));
             }
             let found = Server::find(target, stop)?;
             if let Some(same) = all.iter().find(|server| server.address == found.address) {
                 let (one, address) = (&same.target.url, found.address);
-                return refused(format!("\"{one}\" and \"{url}\" are one server, {address}: name another"));
+                return refused(format!(
+                    "\"{one}\" and \"{url}\" are the same server, {address}: specify another"
+                ));
             }
             all.push(found);
         }
@@ -128,7 +130,7 @@ pub(super) fn answer(target: &Target, stop: &Stop) -> Result<Reply, Unmeasured> 
     let answer = once_unless(stop, target, PATIENCE)?.map_err(|error| format!("{url}: {error}"))?;
     match answer.status {
         status @ 400.. => {
-            Err(format!("{url} responds with {status}: it must work before it can be measured").into())
+            Err(format!("{url} responds with {status}: the URL must work before it can be measured").into())
         }
         _ => Ok(answer),
     }

@@ -92,8 +92,8 @@ fn the_articles_four_rows_get_the_articles_sentences() {
         &of(&ARTICLE[0], Limit::Api),
         Gain::Whole,
         &[
-            "A second server doubles the throughput: together they give 317 per second; one by one they add up to 316",
-            "one more would help as much again",
+            "A second server doubles the throughput: together they serve 317 per second; one by one, they add up to 316",
+            "one more would give the same gain again",
         ],
     );
     check(&of(&ARTICLE[1], Limit::Api), Gain::Whole, &["doubles", "905"]);
@@ -145,7 +145,7 @@ fn whatever_limits_what_is_said_of_one_more_server_agrees_with_it() {
         (Limit::Proxy, "The proxy is the limit now"),
         (Limit::Network, "The network to the servers is the limit now"),
         (Limit::Generator, "The load generator is the limit"),
-        (Limit::Unknown, "Whether one more would help is not known: So it is."),
+        (Limit::Unknown, "Whether one more would help is unknown: So it is."),
     ] {
         let row = row(&[1_000.0, 1_000.0], 9_000.0, 1_950.0, limit);
         check(&row, Gain::Whole, &[says]);
@@ -156,8 +156,8 @@ fn whatever_limits_what_is_said_of_one_more_server_agrees_with_it() {
 #[test]
 fn servers_that_give_far_more_together_than_one_by_one_promise_nothing_of_a_third() {
     let row = row(&[44.0, 45.0], 20_000.0, 7_464.0, Limit::Api);
-    assert!(row.sentence.contains("Whether one more would help is not known"), "{}", row.sentence);
-    assert!(!row.sentence.contains("as much again"), "{}", row.sentence);
+    assert!(row.sentence.contains("Whether one more would help is unknown"), "{}", row.sentence);
+    assert!(!row.sentence.contains("the same gain again"), "{}", row.sentence);
 }
 
 #[test]
@@ -214,17 +214,17 @@ fn one_server_and_many_are_told_too() {
     check(
         &row(&[900.0], 40_000.0, 905.0, Limit::Api),
         Gain::Nothing,
-        &["costs nothing: 905 per second of 900"],
+        &["costs nothing: 905 of 900 per second"],
     );
     check(
         &row(&[60_000.0], 40_000.0, 39_000.0, Limit::Proxy),
         Gain::Loss,
-        &["loses 35 % against asking it directly"],
+        &["loses 35 % against the server without it"],
     );
     check(
         &row(&[100.0; 4], 40_000.0, 398.0, Limit::Api),
         Gain::Whole,
-        &["4 servers instead of one give together what they give alone"],
+        &["4 servers instead of one serve together as much as one by one"],
     );
     check(
         &row(&[100.0; 3], 40_000.0, 150.0, Limit::Api),
@@ -234,9 +234,9 @@ fn one_server_and_many_are_told_too() {
     check(
         &row(&[2_000.0; 2], 4_100.0, 3_950.0, Limit::Api),
         Gain::Whole,
-        &["No further server will help: the proxy passes on 4,100"],
+        &["Further servers will not help: the proxy passes on at most 4,100"],
     );
-    assert!(row(&[0.0, 0.0], 40_000.0, 0.0, Limit::Api).sentence.contains("there is no result"));
+    assert!(row(&[0.0, 0.0], 40_000.0, 0.0, Limit::Api).sentence.contains("no result, because"));
 }
 
 #[test]
@@ -261,12 +261,12 @@ fn the_table_has_the_articles_column_where_its_rows_are_and_says_that_it_is_simu
         "317 of 316",
         "99.7 %",
         "doubles the throughput",
-        "318 requests per second of 100ms each keep 31.8 connections to the servers in use at once",
-        "Set keepalive to at least 42, so that all of them are kept when they are idle for a moment.",
-        "Here keepalive was 64, and the proxy opened no connection to the servers while it was measured.",
-        "With keepalive 1 the proxy opened 1,000 connections per second to the servers, and gave 300 responses per second instead of 318. \
+        "318 requests per second that take 100ms each keep 31.8 connections to the servers in use at once",
+        "Set keepalive to at least 42, so that all of them stay open when they are briefly idle.",
+        "In this measurement, keepalive was 64, and the proxy opened no connections to the servers during the measurement.",
+        "With keepalive 1, the proxy opened 1,000 connections per second to the servers and passed on 300 responses per second instead of 318. \
          Each connection costs a handshake",
-        "a port for a minute (TIME_WAIT): the 28,232 ports to one address last 56.5s.",
+        "a port for a minute (TIME_WAIT): the 28,232 ports to one address are exhausted after 56.5s.",
     ] {
         // Where a line breaks does not matter.
         let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -329,10 +329,14 @@ fn the_weight_that_is_advised_never_gives_less_than_equal_turns() {
 #[test]
 fn one_server_hinders_nobody_and_a_proxy_makes_none_faster() {
     check(&row(&[300.0], 40_000.0, 180.0, Limit::Api), Gain::Loss, &["107ms without it", "178ms through"]);
-    check(&row(&[300.0], 40_000.0, 400.0, Limit::Api), Gain::Some, &["33 % more", "asks differently"]);
+    check(
+        &row(&[300.0], 40_000.0, 400.0, Limit::Api),
+        Gain::Some,
+        &["33 % more", "sends its requests differently"],
+    );
     let says = [
-        "2 servers behind the proxy give more than one by one: 1,200 per second, where they add up to 600.",
-        "asks differently",
+        "2 servers behind the proxy serve more than one by one: 1,200 per second, compared with a sum of 600.",
+        "sends its requests differently",
     ];
     check(&row(&[300.0, 300.0], 40_000.0, 1_200.0, Limit::Api), Gain::Whole, &says);
     let mut noisy = row(&[300.0], 40_000.0, 180.0, Limit::Api);
@@ -343,7 +347,7 @@ fn one_server_hinders_nobody_and_a_proxy_makes_none_faster() {
 #[test]
 fn servers_that_share_a_full_machine_with_proxy_and_load_are_told_so() {
     let mut row = row(&[11_500.0, 12_600.0], 54_000.0, 21_000.0, Limit::Api);
-    assert!(sentence(&row).contains("give less together than each gives alone"), "{}", sentence(&row));
+    assert!(sentence(&row).contains("serve less together than alone"), "{}", sentence(&row));
     row.together.machine_busy = 0.99;
     assert!(sentence(&row).contains("share this machine with the proxy and the load"), "{}", sentence(&row));
 }
@@ -378,7 +382,7 @@ fn servers_that_answer_something_else_each_are_told() {
     row.alone[0].once.body_bytes = 768.0;
     row.alone[1].once.body_bytes = 2_944.0;
     let capacity = of_own_servers(row);
-    assert!(page(&capacity).text(100).contains("The servers give different responses"));
+    assert!(page(&capacity).text(100).contains("The servers send different responses"));
 }
 
 #[test]

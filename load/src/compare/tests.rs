@@ -116,7 +116,9 @@ fn a_run_that_is_given_twice_is_named() {
     let warnings = compare(&a, &a, None).warnings;
     assert_eq!(
         warnings,
-        ["SAME RUN in 4 of 8 runs, such as a0: it is a0 too, and a run cannot be compared with itself"]
+        [
+            "SAME RUN in 4 of 8 runs, such as a0: it is the same run as a0, and a run cannot be compared with itself"
+        ]
     );
 }
 
@@ -152,5 +154,5 @@ fn a_closed_loop_and_an_open_one_and_a_run_and_itself_cannot_be_compared() {
     }
     let comparison = compare(&a, &a, by);
     assert_eq!(comparison.verdict, Change::Unknown);
-    assert!(comparison.why.is_some_and(|why| why.starts_with("a0 is a run of both sides")));
+    assert!(comparison.why.is_some_and(|why| why.starts_with("a0 belongs to both sides")));
 }

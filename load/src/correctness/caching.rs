@@ -33,8 +33,8 @@ pub enum Keeps {
 
 const STREAMS: [&str; 2] = ["text/event-stream", "multipart/x-mixed-replace"];
 
-const PER_USER: &str = " Its Authorization is part of the key in every step, so each user has separate responses: a factor is \
-                        the gain for one user who repeats a request.";
+const PER_USER: &str = " The Authorization of a request is part of the key in every step, so each user has separate \
+                        responses: a factor is the gain for one user who repeats a request.";
 
 /// What is added where requests carry any credential and the answer does not say that it is for everybody: the steps go by its lifetime
 /// alone, as nginx does.
@@ -105,7 +105,7 @@ fn kept(left: i64, arithmetic: Option<Arithmetic>) -> Caching {
         Some((lifetime, age)) => {
             let [lifetime, age] = [lifetime, age].map(spelled);
             format!(
-                "may be stored for {lifetime}, and that they are {age} old when they arrive (Age), which leaves {told}"
+                "may be stored for {lifetime}, and are {age} old when they arrive (Age), which leaves {told}"
             )
         }
     };
@@ -131,14 +131,17 @@ fn refused(
     let said = field.map_or_else(|| reason.text().to_owned(), |field| format!("it sends {field}"));
     match (reason, age) {
         (Reason::Streaming, _) => (
-            format!("it is a stream ({}), which starts anew for each client", field.unwrap_or_default()),
+            format!(
+                "it is a stream ({}), which starts from the beginning for each client",
+                field.unwrap_or_default()
+            ),
             "Streams are passed on as they arrive: turn the cache off for them.",
         ),
         (Reason::Method, _) => {
             ("only responses to GET and HEAD are stored".to_owned(), "Responses to GET can be stored.")
         }
         (Reason::Status, _) => (
-            format!("a response with {status} is not a complete one that can be stored"),
+            format!("a response with {status} is not a complete response"),
             "Request the complete response, without Range, If-None-Match and If-Modified-Since.",
         ),
         (Reason::SetCookie, _) => (
@@ -149,17 +152,18 @@ fn refused(
             format!("{said}, so each request may get a different response"),
             "A Vary that names only what the response depends on would help.",
         ),
-        (Reason::XAccelExpires, _) => (format!("{said}, which is over"), "The API forbids it."),
+        (Reason::XAccelExpires, _) => (format!("{said}, which has passed"), "The API forbids it."),
         (Reason::Expired, Some(all)) => (
             format!(
-                "{said}, and the response is already {} old when it arrives (Age), of {} for which it may be stored",
+                "{said}, and the response is already {} old when it arrives (Age), of a lifetime of {}",
                 spelled(all.age_field),
                 spelled(all.lifetime)
             ),
-            "Another cache in front of the API stored it that long: measure the API itself, or lower that cache's lifetime.",
+            "Another cache in front of the API stored the response for that time: measure the API itself, or lower \
+             the lifetime in that cache.",
         ),
         (Reason::Expired, None) => (
-            format!("{said}, so it is stale at once"),
+            format!("{said}, so it is stale immediately"),
             "If it is the same for every client, a longer time would help.",
         ),
         (Reason::MustUnderstand, _) => (
@@ -171,15 +175,16 @@ fn refused(
             "Measure a URL with status 200.",
         ),
         (Reason::NoLifetime, _) if !has_cookie => (
-            format!("it has no caching headers, and then only responses with 200 are stored, not {status}"),
+            format!(
+                "it has no caching headers, and without them only responses with 200 are stored, not {status}"
+            ),
             SAY_PUBLIC,
         ),
         (Reason::NoStore | Reason::Private, _) => {
             (said, "The API forbids it, and a shared cache must not store it.")
         }
         _ => {
-            let cookies =
-                "it has no caching headers, and then responses to requests with a Cookie are not shared";
+            let cookies = "it has no caching headers, and without them responses to requests with a Cookie are not shared";
             let why = if reason == Reason::NoLifetime { cookies.to_owned() } else { said };
             (why, SAY_PUBLIC)
         }

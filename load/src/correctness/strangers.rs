@@ -171,16 +171,16 @@ pub fn mixed_up(how: How, meanwhile: Option<&Reply>, told: &Telling, given: &Rep
     let is_kept =
         difference.aspects().contains(&Aspect::Word) && meanwhile.is_some_and(|one| is_same(one, given));
     let what = match difference.of_user(&traits(given, how)) {
-        Some(Aspect::Whole | Aspect::Status) => " what somebody else got".to_owned(),
+        Some(Aspect::Whole | Aspect::Status) => " the response of another client".to_owned(),
         _ if is_another => {
             let status = given.status;
             return Some(format!(
-                "a request with another {field} gets another response than the API's ({status})"
+                "a request with another {field} gets a different response than from the API ({status})"
             ));
         }
-        _ if is_kept => ", byte for byte, what somebody else got".to_owned(),
-        Some(Aspect::Word) => " what somebody else got".to_owned(),
-        Some(Aspect::Field(name)) => format!(" somebody else's {name}"),
+        _ if is_kept => ", byte for byte, the response of another client".to_owned(),
+        Some(Aspect::Word) => " the response of another client".to_owned(),
+        Some(Aspect::Field(name)) => format!(" the {name} of another client"),
         None => return None,
     };
     Some(format!(

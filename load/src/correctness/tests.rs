@@ -102,16 +102,16 @@ fn who_asks_with_credentials_is_told_that_nobody_shares_the_answers() {
 fn what_would_help_fits_the_reason() {
     for (status, fields, why, advice) in [
         (200, &[("Cache-Control", "no-store")][..], "it sends Cache-Control: no-store", "The API forbids it"),
-        (200, &[("Cache-Control", "max-age=0")], "max-age=0, so it is stale at once", "a longer time"),
+        (200, &[("Cache-Control", "max-age=0")], "max-age=0, so it is stale immediately", "a longer time"),
         (200, &[("Expires", "0")], "it sends Expires: 0, so it is stale", "a longer time"),
-        (200, &[("X-Accel-Expires", "0")], "X-Accel-Expires: 0, which is over", "The API forbids it"),
+        (200, &[("X-Accel-Expires", "0")], "X-Accel-Expires: 0, which has passed", "The API forbids it"),
         (
             200,
             &[("Cache-Control", "max-age=60"), ("Age", "100")],
             "already 100 seconds old",
             "measure the API itself",
         ),
-        (206, &[("Cache-Control", "max-age=60")], "206 is not a complete one", "without Range"),
+        (206, &[("Cache-Control", "max-age=60")], "206 is not a complete response", "without Range"),
         (200, &[("Cache-Control", "private")], "it sends Cache-Control: private", "The API forbids it"),
         (200, &[("Set-Cookie", "a=b")], "sets a cookie", "belongs to one client"),
         (200, &[("Vary", "*")], "it sends Vary: *", "names only what"),
@@ -226,7 +226,7 @@ fn a_stranger_who_gets_what_another_one_got_is_told_by_the_field() {
     let wrong = |given: &Reply| mixed_up(How::Body, None, &told, given);
     assert_eq!(wrong(&answer(200, &[], "nuqneH")), None);
     let words = wrong(&own).expect("wrong");
-    assert!(words.contains("Accept-Language") && words.contains("somebody else"), "{words}");
+    assert!(words.contains("Accept-Language") && words.contains("another client"), "{words}");
     assert!(wrong(&answer(502, &[], "")).is_some_and(|words| words.contains("502")));
 }
 
@@ -244,7 +244,7 @@ fn header_fields_tell_strangers_apart_as_bodies_do() {
         let wrong = |given: &Reply| mixed_up(how, Some(&own), &told, given);
         assert_eq!(wrong(&said(Who::Stranger, 99, &told_body(&told))), None, "{how:?}");
         let words = wrong(&said(Who::User, 99, &told_body(&told))).expect("somebody else's");
-        assert!(words.contains("somebody else's Access-Control-Allow-Origin"), "{words}");
+        assert!(words.contains("the Access-Control-Allow-Origin of another client"), "{words}");
     }
     // A value that changes by itself, and a cookie of each client's own, tell nobody apart.
     let own = answer(200, &[("Link", "0"), ("Set-Cookie", "sid=0")], "same");
@@ -350,7 +350,7 @@ fn clients_are_told_apart_by_the_words_that_stay_where_bodies_have_a_counter() {
     let kept = said(Who::User, 99);
     assert_eq!(wrong(&kept, &said(Who::Stranger, 100)), None);
     assert!(wrong(&kept, &kept).is_some_and(|words| words.contains("byte for byte")));
-    assert!(wrong(&said(Who::User, 100), &kept).is_some_and(|words| words.contains("somebody else")));
+    assert!(wrong(&said(Who::User, 100), &kept).is_some_and(|words| words.contains("another client")));
 }
 
 #[test]
@@ -377,7 +377,7 @@ fn a_stranger_whose_bodies_differ_among_themselves_is_held_to_none_of_them() {
     }));
     let wrong = |given: &Reply| mixed_up(How::Body, None, &told, given);
     assert_eq!(wrong(&answer(200, &[], "hers, at 99")), None);
-    assert!(wrong(&own).is_some_and(|words| words.contains("somebody else")));
+    assert!(wrong(&own).is_some_and(|words| words.contains("another client")));
     assert!(wrong(&answer(502, &[], "")).is_some_and(|words| words.contains("502")));
 }
 
@@ -390,7 +390,7 @@ fn a_status_tells_clients_apart_whatever_the_body_does() {
     }));
     let wrong = |given: Reply| mixed_up(How::StatusAndLength, None, &told, &given);
     assert_eq!(wrong(answer(401, &[], "77")), None);
-    assert!(wrong(answer(200, &[], "77")).is_some_and(|words| words.contains("somebody else")));
+    assert!(wrong(answer(200, &[], "77")).is_some_and(|words| words.contains("another client")));
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub(crate) fn limits(
         let ran = generator.busiest_thread;
         let starved = starved(" and waited", generator.keenest_thread - ran);
         let is_short_of_threads = plan.threads < generator.cores && starved.is_empty();
-        let more = if is_short_of_threads { "more threads with -t" } else { "a machine of its own" };
+        let more = if is_short_of_threads { "more threads with -t" } else { "a separate machine" };
         let ran = ran * 100.0;
         return Some(format!(
             "the generator's busiest thread ran {ran:.0} % of the time{starved}: give it {more}"
@@ -49,7 +49,7 @@ pub(crate) fn limits(
     let is_late = plan.is_open() && lag > LAG && lag as f64 > NOTABLE * latency as f64;
     is_late.then(|| {
         let (late, starved) = (lag as f64 / 1e3, starved(", as its threads waited", waited));
-        format!("the generator sent one request in a hundred more than {late:.1} ms late{starved}")
+        format!("the generator sent one request in 100 more than {late:.1} ms late{starved}")
     })
 }
 
@@ -84,7 +84,7 @@ mod tests {
         check(closed, 0.84, 0, false, None);
         check(closed, 0.91, 0, false, Some("more threads"));
         let starved =
-            "ran 50 % of the time and waited for a core 45 % of the time: give it a machine of its own";
+            "ran 50 % of the time and waited for a core 45 % of the time: give it a separate machine";
         check(closed, 0.5, 0, false, Some(starved));
         check(closed, 0.2, 5_000, false, None);
         check(open, 0.2, 1_000, false, None);

@@ -183,7 +183,7 @@ fn what_is_said_of_a_search_is_what_its_trials_were() {
         (
             all,
             &[(1e3, "+"), (1e3, confirmed)][..],
-            "At least 1,000 requests/s hold, in 15 of 15 further trials; no trial above it failed",
+            "At least 1,000 requests/s hold, in 15 of 15 further trials; no trial above this rate failed",
         ),
         (
             all,
@@ -204,7 +204,7 @@ fn what_is_said_of_a_search_is_what_its_trials_were() {
         (
             None,
             &[(1e3, "-+"), (1e3, "!++?")],
-            "1,000 requests/s held in 3 of 4 trials, which is not confirmed: there are no more trials",
+            "1,000 requests/s held in 3 of 4 trials, which is not confirmed: all trials were used",
         ),
         (
             None,
@@ -213,7 +213,7 @@ fn what_is_said_of_a_search_is_what_its_trials_were() {
              trials, which shows nothing about the server; use a quieter machine, or a separate one for the generator",
         ),
     ] {
-        assert_eq!(conclusion(1e3, confirmed, &trials(of), "there are no more trials"), said);
+        assert_eq!(conclusion(1e3, confirmed, &trials(of), "all trials were used"), said);
     }
     let stopped = conclusion(1e3, None, &trials(&[(1e3, "++")]), "the search was stopped");
     assert_eq!(

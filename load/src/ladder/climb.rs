@@ -117,14 +117,15 @@ fn begin<'a>(order: &'a Order, stop: &'a Stop, live: &'a mut Live) -> Result<Ben
     let timeout = TIMEOUT.max(alone * connections * 2).min(direct::PATIENCE);
     live.say(&announced(&climbed, &course));
     let certificate = rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()])
-        .map_err(|error| format!("no certificate could be made for the step over TLS: {error}"))?;
+        .map_err(|error| format!("cannot create a certificate for the step over TLS: {error}"))?;
     Ok(Bench { order, stop, live, known, climbed, course, warm_up, timeout, certificate, api })
 }
 
 fn unmeasured((step, party): Pair, known: &Known) -> Measure {
     let can = party.map_or(Ok(None), |party| party.can(step, known.target.tls.is_some()));
     let http2 = step.has(Fact::Http2).then(|| Http2Request::of(&known.target.request, true).err()).flatten();
-    let http2 = http2.map(|why| format!("is not asked: the request is none of HTTP/2, because {why}"));
+    let http2 =
+        http2.map(|why| format!("is not measured: the request is not possible over HTTP/2, because {why}"));
     Measure {
         step,
         party,
@@ -141,7 +142,7 @@ fn announced(climbed: &Climbed, course: &Course) -> String {
     let [usual, brief, whole] = [usual, brief, course.whole].map(Quantity::from);
     let longer = match brief == usual {
         true => String::new(),
-        false => format!(", of {brief} where responses are stored for a second"),
+        false => format!(", or {brief} if responses are stored for a second"),
     };
     let steps = course.stops.iter().map(|(step, _)| *step);
     let (stops, connections) = (steps.len(), course::told(climbed.connections, climbed.threads, steps));
@@ -186,7 +187,7 @@ fn limit(climbed: &Climbed, known: &Known) -> Option<String> {
     let Round { outcome, found, through, .. } = measure.typical()?;
     if found.seconds < LOOKED_AT {
         return Some(
-            "The runs were too short to show the bottleneck; use \"ladder --duration 1s\".".to_owned(),
+            "The runs were too short to show the bottleneck: use \"ladder --duration 1s\".".to_owned(),
         );
     }
     let alone = climbed.measure(Step::Alone, None).filter(|alone| alone.wrong.is_none());
@@ -206,19 +207,23 @@ fn notes(climbed: &Climbed, known: &Known) -> Vec<String> {
     let [micro, lock] = [Step::Microcache, Step::Lock].map(|step| step.entry().title);
     let closes = format!("{CLOSES}.");
     let aside = format!(
-        "\"{micro}\" and \"{lock}\" put the API's own lifetime aside, so that what a second brings can be seen."
+        "\"{micro}\" and \"{lock}\" ignore the API's own lifetime, to show the gain of storing responses for one \
+         second."
     );
     let shared = format!(
-        "API, proxy and load generator run on the same {} cores, so each has less CPU than on a machine of its own.",
+        "API, proxy and load generator run on the same {} cores, so each has less CPU than on a separate machine.",
         climbed.cores
     );
     let all: [(bool, &str); 7] = [
         (alone.iter().any(|round| round.outcome.is_closed_on()), &closes),
-        (!has(Step::Alone), "Without the API alone, times are those of each party's own first step here."),
+        (
+            !has(Step::Alone),
+            "Without the step \"the API alone\", factors are relative to each party's own first step.",
+        ),
         (
             climbed.rounds > 1,
-            "What reached the API is counted over all rounds: requests of clients, without what a proxy fetches anew in the \
-             background.",
+            "The requests that reached the API are counted over all rounds: requests of clients, without background \
+             refreshes of a proxy.",
         ),
         (true, &climbed.compared_words),
         // Of what cannot be kept, and of what had nothing to go by, the verdict speaks.
@@ -244,5 +249,5 @@ fn floors(climbed: &Climbed) -> Option<String> {
     let (mut titles, whys): (Vec<_>, Vec<_>) = climbed.measures.iter().filter_map(floor).unzip();
     titles.dedup();
     let (titles, why) = (titles.join(", "), whys.first()?);
-    Some(format!("These figures are floors, because the generator could do no more: {titles} ({why})."))
+    Some(format!("These figures are floors, because the generator was at its limit: {titles} ({why})."))
 }

@@ -25,10 +25,11 @@ const ALL: Duration = Duration::from_secs(20);
 const OF_BODY: u32 = 1;
 const OF_WORDS: u32 = 3;
 
-const CHANGED: &str = "The API's own body changed while it was asked";
+const CHANGED: &str = "The API's own body changed during the measurement";
 
-const ONLY_WORDS: &str = "Whether the API responds differently to other clients was judged by the status and by the words that stay the same in its \
-bodies. Differences in what changes with every request anyway remain unnoticed, and so does a cache that mixes clients up there.";
+const ONLY_WORDS: &str = "Whether the API responds differently to other clients was judged by the status and by the \
+words that stay the same in its bodies. Differences in the parts that change with every request remain unnoticed, and \
+so does a cache that mixes up clients in these parts.";
 
 #[derive(Debug)]
 pub(super) struct Known {
@@ -56,15 +57,17 @@ pub(super) fn know(mut target: Target, ask: &Ask, may: Permission, stop: &Stop) 
     let mut standard = correctness::standard(&own, &again)?;
     let names_coding = ask.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("accept-encoding"));
     if names_coding && standard.how == How::Body {
-        standard =
-            correctness::loose(&own, &again, "Who asks for compression gets other bytes from step to step");
+        standard = correctness::loose(&own, &again, "A compressed response differs from step to step");
         // A compressed body may be as short as it likes.
         standard.lengths.0 = 1.0;
     }
     let mut notes = Vec::new();
     if own.status >= 300 {
         let to = own.field("location").map_or(String::new(), |to| format!(" to {to}"));
-        notes.push(format!("The API responds with {}{to}: is that the page that you mean?", own.status));
+        notes.push(format!(
+            "The API responds with {}{to}: check that this is the page you want to measure.",
+            own.status
+        ));
     }
     let method = target.request.split(|byte| *byte == b' ').next().unwrap_or_default();
     let caching = correctness::caching(&own, method, &ask.fields, Now::read());
@@ -120,8 +123,8 @@ fn go_through(known: &mut Known, strangers: &[(String, Target)], stop: &Stop) ->
     }
     if !left_out.is_empty() {
         known.notes.push(format!(
-            "Whether the API's responses depend on these fields is unknown, because it is too slow or did not respond: {}. A cache that mixes \
-            clients up by one of them remains unnoticed.",
+            "Whether the API's responses depend on these fields is unknown, because the API is too slow or did not \
+            respond: {}. A cache that mixes up clients by one of these fields remains unnoticed.",
             left_out.join(", ")
         ));
     }

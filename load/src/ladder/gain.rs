@@ -220,10 +220,10 @@ impl<'a> Climb<'a> {
 const KINDS: [&str; 6] = [
     "Steps that give more",
     "Steps that save something",
-    "Steps that are not worth it here, for they bring less than a tenth",
+    "Steps that are not worth it here, with a gain of less than a tenth",
     "Steps that cost more than they give",
     "Steps that have a price",
-    "Inconclusive steps (--rounds and --duration make it clearer)",
+    "Inconclusive steps (increase --rounds or --duration)",
 ];
 
 /// What a step takes less of than the one before: requests to the API, sockets, CPU. A log and TLS are there for other things.
@@ -234,7 +234,7 @@ fn saved(before: &Figures, step: &Figures) -> Vec<String> {
         // Fewer of as many: a step that is slower asks less often without saving anything.
         let is_of_answers = once / before.rate.median >= SAVES * now / step.rate.median;
         match are {
-            0 => Some("no request of a client reached the API".to_owned()),
+            0 => Some("no client request reached the API".to_owned()),
             _ if is_of_answers && once >= SAVES * now => {
                 Some(format!("{} times fewer requests reached the API", Times(once / now)))
             }
@@ -267,8 +267,8 @@ fn multiplexed(climbed: &Climbed, party: Party) -> Option<String> {
     });
     let (title, were, are) = (party.title(), were.generator, are.generator);
     Some(format!(
-        "HTTP/2 with {title} gives {what}{cpu}. The load itself took {are:.1} µs instead of {were:.1}: where both share cores, that is \
-         part of the difference."
+        "HTTP/2 with {title} gives {what}{cpu}. The load generator itself used {are:.1} µs instead of {were:.1}: if \
+         both share cores, this is part of the difference."
     ))
 }
 
@@ -285,11 +285,11 @@ fn beside(climbed: &Climbed, party: Party) -> Option<String> {
     };
     let (title, step) = (party.title(), theirs.0.step.entry().title);
     let cpu = ours.1.cpu.proxy.zip(theirs.1.cpu.proxy).map_or_else(String::new, |(ours, theirs)| {
-        format!(", {ours:.1} µs of CPU per request where {title} takes {theirs:.1}")
+        format!(", {ours:.1} µs of CPU per request compared with {theirs:.1} for {title}")
     });
     let [theirs, ours] = [theirs, ours].map(|one| Number(rate(one)));
     Some(format!(
-        "{title} is fastest with \"{step}\": {theirs} requests/s, where Millstream gives {ours} ({alike}){cpu}."
+        "{title} is fastest with \"{step}\": {theirs} requests/s, compared with {ours} for Millstream ({alike}){cpu}."
     ))
 }
 

@@ -136,7 +136,7 @@ impl Bench<'_> {
         // A time that is in it changes by itself, which the API is asked about.
         let now = once_unless(self.stop, target, self.timeout)?;
         let is_steady = now.is_ok_and(|now| changed([own, again], &now).is_none());
-        Ok(is_steady.then(|| format!("it gives another {field} than the API's own")))
+        Ok(is_steady.then(|| format!("its {field} differs from the API's")))
     }
 
     /// Why it is wrong that not every answer came from the API: of a stream each client is to have his own.
@@ -144,7 +144,7 @@ impl Bench<'_> {
         let kind = stream(&self.known.own)?;
         let is_kept = round.reached? < (round.outcome.counts.answers as f64 * PASSED_ON) as u64;
         is_kept
-            .then(|| format!("it stores a stream ({kind}): later clients get what was sent to earlier ones"))
+            .then(|| format!("it stores a stream ({kind}): later clients get the data sent to earlier ones"))
     }
 
     /// Asks as each stranger whom the API answers differently, and as the user just before; why what came is wrong.

@@ -20,7 +20,7 @@ pub fn page(climbed: &Climbed) -> Page {
         }
     }
     let simulated = climbed.is_simulated.then(|| {
-        "The API is simulated: it shows the shape of the ladder, not what yours will do.".to_owned()
+        "The API is simulated: the ladder shows typical proportions, not the figures of your API.".to_owned()
     });
     let (answer, verdict) = climbed.verdict.split_at(climbed.verdict.len().min(1));
     let (began, alone) = (moment(climbed.began_unix_milliseconds), Time(climbed.alone_milliseconds * 1e3));
@@ -44,7 +44,7 @@ pub fn page(climbed: &Climbed) -> Page {
 fn bar(measure: &Measure) -> Bar {
     let (rates, told) = match &measure.figures {
         _ if measure.wrong.is_some() => (None, "wrong responses".to_owned()),
-        None => (None, if measure.cannot.is_some() { "cannot" } else { "was not measured" }.to_owned()),
+        None => (None, if measure.cannot.is_some() { "cannot" } else { "not measured" }.to_owned()),
         Some(figures) => {
             let rate = &figures.rate;
             let floor = if figures.floor.is_some() { "≥ " } else { "" };
@@ -111,5 +111,5 @@ fn what(climbed: &Climbed) -> FigureTable {
     let told = |measure: &Measure| row(climbed.name(measure), [measure.step.entry().what]);
     let mut rows: Vec<Vec<String>> = climbed.measures.iter().map(told).collect();
     rows.dedup_by(|one, other| one[1] == other[1]);
-    FigureTable::of("What each step is", &["what is different"], &[1], rows)
+    FigureTable::of("Steps", &["what is different"], &[1], rows)
 }

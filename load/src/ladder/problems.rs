@@ -43,8 +43,9 @@ pub(super) fn breaks(climbed: &Climbed) -> Option<String> {
     let (connections, rate) = (plural(climbed.connections.into(), "connection"), Number(figures.rate.median));
     let after = if figures.errors.body > 0 { " and after it" } else { "" };
     Some(format!(
-        "The API breaks under this load, with nothing in front of it: on {connections} {what}, and it gives {rate} correct responses per second. Its \
-        responses to the few single requests before the load{after} were correct. Look at that first; -c sets the number of connections."
+        "The API breaks under this load, with nothing in front of it: on {connections} {what}, and it gives {rate} \
+        correct responses per second. Its responses to the few single requests before the load{after} were correct. \
+        Fix this first; -c sets the number of connections."
     ))
 }
 
@@ -95,7 +96,7 @@ fn withheld(climbed: &Climbed) -> Vec<String> {
     let passing = (!passing.is_empty()).then(|| passing.join(", "));
     let passing = passing.map(|steps| {
         format!(
-            "These steps are not counted, because they pass on the API's responses, errors included: {steps}."
+            "These steps are not counted, because they pass on the API's responses, including errors: {steps}."
         )
     });
     passing.into_iter().chain(others).collect()

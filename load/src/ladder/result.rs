@@ -165,10 +165,10 @@ pub fn figures(rounds: &[Round]) -> Option<Figures> {
 
 pub fn wrong(errors: &Errors) -> Option<String> {
     let kinds = [
-        (errors.body, "with another body than the API's own"),
-        (errors.status, "with another status than the API's own"),
+        (errors.body, "with a different body than the API's own"),
+        (errors.status, "with a different status than the API's own"),
         (errors.short_body, "cut short"),
-        (errors.malformed, "that are no HTTP"),
+        (errors.malformed, "that are not HTTP"),
     ];
     let told = kinds.into_iter().filter(|(count, _)| *count > 0);
     let told: Vec<String> =

@@ -167,7 +167,10 @@ fn a_step_with_a_wrong_answer_has_no_factor_and_the_reason_is_told() {
     let mut climbed = climbed(vec![measure(Step::Alone, None, &[100]), own(Step::Quiet, &[100]), lock]);
     assert_eq!(climbed.measures[2].figures.as_ref().and_then(|figures| figures.times), None);
     let words = gain::sentences(&climbed).join("\n");
-    assert!(words.contains("is not counted: ") && words.contains("2 responses with another body"), "{words}");
+    assert!(
+        words.contains("is not counted: ") && words.contains("2 responses with a different body"),
+        "{words}"
+    );
     assert!(!words.contains("1,000"), "its rate wins nothing: {words}");
     climbed.verdict = gain::sentences(&climbed);
     let text = page(&climbed).text(100);
@@ -189,10 +192,10 @@ fn an_api_that_breaks_under_load_is_the_first_thing_said() {
     passed_on.wrong = Some("it responds with 503 and the API with 200".into());
     let climbed = climbed(vec![failing(1_000, errors), passed_on, own(Step::Lock, &[85_000; 3])]);
     let words = gain::sentences(&climbed);
-    let first = "The API breaks under this load, with nothing in front of it: on 50 connections 95 % of the requests got no correct response (38,000 responses with another status than the API's own, 14 without a response in time), and it gives 500 correct responses per second. Its responses to the few single requests before the load were correct.";
+    let first = "The API breaks under this load, with nothing in front of it: on 50 connections 95 % of the requests got no correct response (38,000 responses with a different status than the API's own, 14 without a response in time), and it gives 500 correct responses per second. Its responses to the few single requests before the load were correct.";
     assert!(words[0].starts_with(first), "{}", words[0]);
     let words = words.join("\n");
-    assert!(words.contains("they pass on the API's responses, errors included: \"keep-alive\""), "{words}");
+    assert!(words.contains("they pass on the API's responses, including errors: \"keep-alive\""), "{words}");
     assert_eq!(climbed.measures[2].figures.as_ref().and_then(|figures| figures.times), Some(170.0));
     assert_eq!(climbed.measures[0].figures.as_ref().and_then(|figures| figures.times), None);
 
@@ -325,7 +328,7 @@ fn the_first_sentence_is_the_answer_and_the_others_say_what_each_step_brings() {
     let text = words.join("\n");
     for says in [
         "Steps that give more: \"compression, log off\" (1.3 times the step before), \"lock, stale meanwhile\" (15 times the step",
-        "Steps that are not worth it here, for they bring less than a tenth: \"in memory\" (1.04 times the step before).",
+        "Steps that are not worth it here, with a gain of less than a tenth: \"in memory\" (1.04 times the step before).",
         "Steps that have a price: \"buffered access log\" (0.85 times the step before).",
         "\"as the API's headers allow\" with millstream is not counted",
     ] {
@@ -519,9 +522,9 @@ fn an_api_that_forbids_caching_is_told_so_first() {
 #[test]
 fn what_a_party_cannot_do_is_a_line_of_the_table() {
     let mut nobody = measure(Step::Tls, Some(Party::Varnish), &[]);
-    nobody.cannot = Some("speaks no TLS itself".into());
+    nobody.cannot = Some("does not support TLS itself".into());
     let text = page(&climbed(vec![measure(Step::Alone, None, &[100]), nobody])).text(100);
-    assert!(text.contains("cannot: varnish speaks no TLS itself"), "{text}");
+    assert!(text.contains("cannot: varnish does not support TLS itself"), "{text}");
 }
 
 fn laid_out(pairs: &[Pair], rounds: u32, seed: u64) -> Vec<Pair> {
@@ -646,7 +649,7 @@ fn http_2_is_compared_with_tls_alone_and_its_breadth_is_told() {
         (climbed.verdict.join("\n"), page(&climbed).text(100), page(&climbed).subtitle)
     };
     let (said, text, subtitle) = words(&six(2000, 1), 6);
-    let sentence = "HTTP/2 with Millstream gives 2 times as many requests/s as \"over TLS\", for 4.0 µs of the proxy's CPU per request instead of 10.0. The load itself took 2.0 µs instead of 5.0";
+    let sentence = "HTTP/2 with Millstream gives 2 times as many requests/s as \"over TLS\", for 4.0 µs of the proxy's CPU per request instead of 10.0. The load generator itself used 2.0 µs instead of 5.0";
     assert!(said.contains(sentence), "{said}");
     assert!(said.contains("Steps that give more: ") && said.contains("\"over HTTP/2\" (2 times"), "{said}");
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -23,7 +23,7 @@ impl Multiplex {
     pub(super) fn frames(&mut self, bytes: &[u8], now: u64) -> Came {
         // What a server says that does not speak HTTP/2.
         if !self.is_greeted && bytes.starts_with(b"HTTP/1.") {
-            return Err(Broken(ErrorCode::Http11Required, "a response in HTTP/1"));
+            return Err(Broken(ErrorCode::Http11Required, "an HTTP/1 response"));
         }
         let mut at = 0;
         while at < bytes.len() {

@@ -159,5 +159,5 @@ fn what_a_server_may_not_send_is_named() {
         Ok(vec![Event::Failed(0, Fault::Reset(ErrorCode::RefusedStream))])
     );
     let said = events(&mut Multiplex::default(), b"HTTP/1.1 400 Bad Request\r\n\r\n", 100, &asked);
-    assert_eq!(said, broken(ErrorCode::Http11Required, "a response in HTTP/1"));
+    assert_eq!(said, broken(ErrorCode::Http11Required, "an HTTP/1 response"));
 }

@@ -61,16 +61,16 @@ kinds! {
     /// The body was shorter than announced.
     short_body, ShortBody, "short body", "the body was shorter than announced";
     /// What came is not HTTP.
-    malformed, Malformed, "malformed", "what came is not HTTP";
+    malformed, Malformed, "malformed", "the response is not HTTP";
     /// HTTP/2: the server refused the stream before it did anything for it (REFUSED_STREAM), or connection after connection.
     #[serde(default)]
-    refused, Refused, "refused", "the server refused the stream (REFUSED_STREAM), or one connection after the other";
+    refused, Refused, "refused", "the server refused the stream (REFUSED_STREAM), or several connections in a row";
     /// HTTP/2: the server ended the stream for another reason (RST_STREAM).
     #[serde(default)]
     reset, Reset, "reset", "the server ended the stream (RST_STREAM)";
     /// A redirect that could not be followed: one too many, or to another server.
     #[serde(default)]
-    redirect, Redirect, "redirect", "a redirect that is one too many, or leads to another server";
+    redirect, Redirect, "redirect", "a redirect beyond --max-redirs, or to another server";
     /// A whole answer with a status that was not expected.
     status, Status, "status", "the response has an unexpected status";
     /// A whole answer with a body that was not expected.

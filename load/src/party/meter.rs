@@ -26,7 +26,7 @@ const BETWEEN: Duration = Duration::from_millis(250);
 /// The shortest run in which everybody is looked at twice.
 pub const SHORTEST: Duration = Duration::from_millis(450);
 /// What is said of one in which nobody was.
-pub const TOO_SHORT: &str = "The run was too short to show who used which CPU; -d 2s is long enough.";
+pub const TOO_SHORT: &str = "The run was too short to measure CPU use: use at least -d 2s.";
 
 /// Before its end a run is looked at no more.
 const MOMENT: Duration = Duration::from_millis(60);

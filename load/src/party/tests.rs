@@ -125,7 +125,7 @@ fn a_party_that_ends_at_once_is_told_with_what_it_said() {
     let mut party = shell("echo 'no such directive' >&2; exit 3");
     let error = party.wait_for(free_address().unwrap(), Duration::from_secs(20)).unwrap_err();
     let text = error.to_string();
-    assert!(text.starts_with("a shell ended before it responded ("), "{text}");
+    assert!(text.starts_with("a shell exited before it responded ("), "{text}");
     assert!(text.contains("exit status: 3") && text.contains("no such directive"), "{text}");
 }
 
@@ -141,14 +141,14 @@ fn somebody_else_on_the_port_is_noticed() {
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut party = shell("sleep 1000");
     let error = party.wait_for(other.local_addr().unwrap(), Duration::from_secs(20)).unwrap_err().to_string();
-    assert!(error.starts_with("a shell should listen on ") && error.ends_with(" does"), "{error}");
+    assert!(error.starts_with("a shell should listen on ") && error.ends_with(" listens there"), "{error}");
 }
 
 #[test]
 fn silence_has_a_bound() {
     let mut party = shell("sleep 1000");
     let error = party.wait_for(free_address().unwrap(), Duration::from_millis(20)).unwrap_err();
-    assert!(error.to_string().starts_with("a shell does not respond on "), "{error}");
+    assert!(error.to_string().starts_with("a shell did not respond on "), "{error}");
 }
 
 #[test]

@@ -94,7 +94,7 @@ fn an_api_that_speaks_tls_is_verified_by_its_name_and_asked_under_it() {
         haproxy.contains("ssl verify required ca-file /ca.pem sni str(a.example) verifyhost a.example"),
         "{haproxy}"
     );
-    assert_eq!(text(Party::Varnish), Err("speaks no TLS to the API"));
+    assert_eq!(text(Party::Varnish), Err("does not support TLS to the API"));
     assert!(!file(Party::Nginx, Step::Memory).contains("ssl_verify"));
 }
 

@@ -33,21 +33,21 @@ fn check(change: impl Fn(&mut Plan), expected: Option<&str>) {
 #[test]
 fn what_makes_no_sense_is_told_before_anything_is_opened() {
     check(|_| {}, None);
-    check(|plan| plan.targets.clear(), Some("name a URL"));
+    check(|plan| plan.targets.clear(), Some("specify a URL"));
     check(|plan| plan.targets[0].addresses.clear(), Some("has no address"));
     check(|plan| plan.order = vec![0, 1], Some("target 1 of 1"));
-    check(|plan| plan.connections = 0, Some("connections: at least 1"));
-    check(|plan| plan.connections = 100_001, Some("more than 100000"));
-    check(|plan| plan.threads = 0, Some("threads: at least 1"));
+    check(|plan| plan.connections = 0, Some("connections: must be at least 1"));
+    check(|plan| plan.connections = 100_001, Some("more than the maximum of 100000"));
+    check(|plan| plan.threads = 0, Some("threads: must be at least 1"));
     check(|plan| plan.threads = 11, Some("11 threads need"));
-    check(|plan| plan.pipeline = 0, Some("pipeline: at least 1"));
+    check(|plan| plan.pipeline = 0, Some("pipeline: must be at least 1"));
     check(|plan| (plan.pipeline, plan.keep_alive) = (2, false), Some("keep-alive"));
-    check(|plan| plan.requests = Some(0), Some("requests: at least 1"));
+    check(|plan| plan.requests = Some(0), Some("requests: must be at least 1"));
     check(|plan| plan.requests = Some(9), Some("9 requests cannot"));
     check(|plan| plan.duration = None, Some("no end"));
     check(|plan| (plan.duration, plan.requests) = (None, Some(10)), None);
-    check(|plan| plan.duration = Some(Duration::ZERO), Some("measures nothing"));
-    check(|plan| plan.duration = Some(LONGEST * 2), Some("a day"));
+    check(|plan| plan.duration = Some(Duration::ZERO), Some("above zero"));
+    check(|plan| plan.duration = Some(LONGEST * 2), Some("one day"));
     check(|plan| plan.timeout = Duration::ZERO, Some("timeout"));
     for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         check(

@@ -90,14 +90,14 @@ fn what_went_wrong_is_one_sentence() {
     check(b"", 10, "without a response");
     check(b"HTTP/1.1 200", 10, "without a response");
     let short = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc";
-    check(short, 10, "closed the connection within the body, after 3 bytes");
+    check(short, 10, "closed the connection after 3 bytes of the body");
     let long = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabcde";
     check(long, 4, "sends a body that is 5 bytes long");
     let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n";
-    check(chunked, 4, "has no end: 4 bytes came and more follow");
-    check(b"\x15\x03\x03\x00\x02\x02\x46", 10, "speaks TLS: write https://");
+    check(chunked, 4, "an endless body: more than 4 bytes arrived");
+    check(b"\x15\x03\x03\x00\x02\x02\x46", 10, "uses TLS: write https://");
     let nginx = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 49\r\n\r\nThe plain HTTP request was sent to HTTPS port....";
-    check(nginx, 100, "speaks TLS: write https://");
+    check(nginx, 100, "uses TLS: write https://");
     let (_, told) = probe(b"220 mail.example ESMTP\r\n", 10);
     let said = told.expect_err("no HTTP").to_string();
     assert!(said.contains("does not respond in HTTP/1") && said.contains("220 mail"), "{said}");
@@ -109,15 +109,18 @@ fn a_certificate_that_is_not_trusted_comes_with_what_to_do_about_it() {
     for (why, says) in [
         (
             E::UnknownIssuer,
-            "its issuer is not trusted by this system; name the issuer's certificate in SSL_CERT_FILE",
+            "its issuer is not trusted by this system; set SSL_CERT_FILE to a file with the issuer's certificate",
         ),
         (E::Expired, "it has expired; renew it"),
-        (E::NotValidYet, "it is not valid yet; look at the clocks"),
-        (E::NotValidForName, "it is for another name; ask for that one, which --connect-to leads here"),
+        (E::NotValidYet, "it is not valid yet; check the clocks"),
+        (
+            E::NotValidForName,
+            "it is for another name; use that name in the URL, and --connect-to for this address",
+        ),
         (E::BadSignature, "it is not valid (BadSignature); replace it"),
     ] {
         let told = Failed::Untrusted(untrusted(&why)).to_string();
-        let whole = format!("shows a certificate that is not trusted: {says}, or use --insecure (-k)");
+        let whole = format!("sends a certificate that is not trusted: {says}, or use --insecure (-k)");
         assert_eq!(told, whole);
     }
 }
@@ -129,18 +132,19 @@ fn nobody_there_and_nobody_answering_are_told_apart() {
     let said = |told: Result<Reply, ProbeError>| told.expect_err("no answer").to_string();
     assert_eq!(
         said(once(&target(gone), Duration::from_secs(10), 10)),
-        format!("{gone} refuses connections: nothing listens there")
+        format!("{gone} refuses connections: no process is listening there")
     );
     let limit = Duration::from_millis(50);
     let wait = |mut socket: TcpStream| _ = socket.read(&mut [0; 10]);
     let (address, told) = probe_with(wait, 10, limit);
-    assert_eq!(said(told), format!("{address} gave no response within 50ms"));
+    assert_eq!(said(told), format!("{address} did not respond within 50ms"));
     let half = |mut socket: TcpStream| {
         _ = socket.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc");
         _ = socket.read(&mut [0; 10]);
     };
     let (address, told) = probe_with(half, 10, limit);
-    let expected = format!("{address} did not end its response within 50ms, 3 bytes of the body had arrived");
+    let expected =
+        format!("{address} did not complete its response within 50ms; 3 bytes of the body arrived");
     assert_eq!(said(told), expected);
 }
 
@@ -152,7 +156,7 @@ fn a_body_without_an_end_ends_at_the_bound() {
     };
     let (address, told) = probe_with(endless, 1 << 20, Duration::from_secs(30));
     let said = told.expect_err("no answer").to_string();
-    assert_eq!(said, format!("{address} sends a body that has no end: 1048576 bytes came and more follow"));
+    assert_eq!(said, format!("{address} sends an endless body: more than 1048576 bytes arrived"));
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn search(search: &SearchOutcome) -> String {
         let held = trial.miss.clone().unwrap_or_else(|| "held".to_owned());
         row(Number(trial.rate), figures.map(|figure| figure.to_string()).into_iter().chain([held]))
     });
-    let head = ["Responses/s", "99%", "Errors", "What came of it"];
+    let head = ["Responses/s", "99%", "Errors", "Result"];
     let table = FigureTable::of("Requests/s in the order in which they were tried", &head, &[4], trials);
     let told = format!("{}. Searched for: {}. Below is the run at that rate.", search.found, search.goal);
     paragraphs([told.as_str()]) + &folded("Every rate that was tried", &table.html())

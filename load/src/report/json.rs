@@ -112,7 +112,7 @@ pub fn read(text: &str) -> Result<Outcome, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
     let (own, own_version) = BENCH.split_once('/').unwrap_or((BENCH, ""));
     let Some(found) = value.get("schema").and_then(Value::as_str) else {
-        return Err(format!("no file of {own}: it has no text in \"schema\", where {BENCH} belongs"));
+        return Err(format!("not a file of {own}: its \"schema\" must be {BENCH}"));
     };
     match found.split_once('/') {
         _ if found == BENCH => {}
@@ -126,7 +126,7 @@ pub fn read(text: &str) -> Result<Outcome, String> {
     }
     let read = serde_json::from_value(value).map_err(|error| error.to_string());
     let read = read.and_then(|outcome| impossible(&outcome).map_or(Ok(outcome), |what| Err(what.to_owned())));
-    read.map_err(|what| format!("not as {BENCH} has it: {what}"))
+    read.map_err(|what| format!("the file does not match {BENCH}: {what}"))
 }
 
 /// What no run can have found, if there is any such thing in it: arithmetic with it would give nonsense.
@@ -140,9 +140,9 @@ fn impossible(outcome: &Outcome) -> Option<&'static str> {
         is_time(slice.at) && is_time(slice.seconds) && slice.seconds > 0.0 && is_count(slice.answers)
     });
     let what = [
-        (is_time(outcome.seconds), "so many seconds are no length of a run"),
-        (are_counts, "more requests than any run can have"),
-        (are_slices, "a slice that is no part of a run"),
+        (is_time(outcome.seconds), "invalid duration of a run"),
+        (are_counts, "too many requests for a run"),
+        (are_slices, "invalid slice of a run"),
     ];
     what.into_iter().find(|(is_possible, _)| !is_possible).map(|(_, what)| what)
 }
@@ -154,7 +154,7 @@ pub fn read_file(path: &Path) -> Result<Outcome, String> {
     let outcome = match length {
         Err(error) => Err(error.to_string()),
         Ok(length) if length as u64 > LARGEST => {
-            Err(format!("larger than {} MB, which no run writes", LARGEST >> 20))
+            Err(format!("larger than {} MB, the maximum", LARGEST >> 20))
         }
         Ok(_) => read(&text),
     };

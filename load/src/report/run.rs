@@ -115,7 +115,8 @@ fn counted(outcome: &Outcome) -> MaybeFacts<3> {
     let each_second = Bytes(outcome.per_second(counts.bytes_read));
     let share = Share(outcome.lost_share() - outcome.error_share());
     let late = format!(
-        "{unfinished} of {due} requests due ({share}) had no response at the end; each counts in the latency with its wait so far"
+        "{unfinished} of {due} due requests ({share}) had no response at the end; each counts in the latency with its \
+         waiting time"
     );
     [
         (true, "Requests", format!("{whole}{expected} to {requests}{under_way} in {took}")),
@@ -148,8 +149,8 @@ fn connections(outcome: &Outcome) -> MaybeFacts<11> {
         None => "the server closed connections after an earlier response",
     };
     let waiting = format!(
-        "{silent} of {all} connections had no response in all that time (the server accepted more than it serves at once); the latency does not \
-        include their wait"
+        "{silent} of {all} connections had no response during the whole run (the server accepted more than it serves \
+        at once); the latency does not include their waiting time"
     );
     let surplus = format!(
         "{}, because more arrived than was requested (a body longer than announced, a second response)",
@@ -158,7 +159,7 @@ fn connections(outcome: &Outcome) -> MaybeFacts<11> {
     [
         (!counts.statuses.is_empty(), "Statuses", each(&counts.statuses)),
         (true, "Connections opened", format!("{opened}{how}")),
-        (counts.redirects > 0, "Redirects", format!("{redirects}, each a request of its own")),
+        (counts.redirects > 0, "Redirects", format!("{redirects}, each counted as a separate request")),
         (outcome.is_closed_on(), "Connections closed", CLOSES.to_owned()),
         (counts.silent > 0, "Kept waiting", waiting),
         (counts.resent > 0, "Sent again", format!("{resent}, because {why}")),
@@ -245,7 +246,7 @@ pub(super) fn remarks(outcome: &Outcome) -> impl Iterator<Item = Named> {
 pub(crate) fn doubts(outcome: &Outcome) -> Vec<Named> {
     let missed = outcome.not_reached().map(|missed| {
         let (asked, why) = (Number(missed.asked), why_missed(outcome, missed.cause));
-        ("NOT REACHED", format!("{asked} requests/s were asked for: {why}"))
+        ("NOT REACHED", format!("{asked} requests/s were requested: {why}"))
     });
     let limits = outcome.generator.limits.as_ref().map(|limits| {
         let (name, means) = match outcome.mode {
@@ -265,7 +266,7 @@ pub(crate) fn doubts(outcome: &Outcome) -> Vec<Named> {
         "{} had no response at the end, after up to {longest}, which is longer than any response took",
         plural(counts.unfinished, "request")
     );
-    let early = "the run was ended early; all figures are of the time until then".to_owned();
+    let early = "the run ended early; all figures are of the time until then".to_owned();
     let left = match (counts.answers, counts.errors.status) {
         (0, 0) => String::new(),
         (0, _) => {
@@ -287,7 +288,7 @@ fn why_missed(outcome: &Outcome, cause: Cause) -> String {
     let busy = format!("all {} connections were busy", Count(outcome.connections.into()));
     match cause {
         Cause::Generator => "the generator is at its limit".to_owned(),
-        Cause::Connections => "connections fail, see below".to_owned(),
+        Cause::Connections => "connections failed, see below".to_owned(),
         Cause::Server => "the server does not keep up".to_owned(),
         Cause::Bound => {
             let each = outcome.service.mean;
@@ -299,7 +300,7 @@ fn why_missed(outcome: &Outcome, cause: Cause) -> String {
                     Rate(carried),
                     Time(each)
                 ),
-                false => busy + " for a time, which -c bounds",
+                false => busy + " for a time; -c sets their number",
             }
         }
     }

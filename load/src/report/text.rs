@@ -37,7 +37,7 @@ pub fn running(plan: &Plan) -> String {
     let how = run::loop_sentence(plan.mode, schedule.as_ref());
     let way = match Quantity::from(plan.warm_up) {
         _ if plan.warm_up.is_zero() => {
-            "no warm-up: what it takes to open connections is in the first latencies".to_owned()
+            "no warm-up: the first latencies include the time to open connections".to_owned()
         }
         warm_up => format!("the first {warm_up} are a warm-up and not counted (--warm-up 0 counts all)"),
     };

@@ -41,7 +41,7 @@ pub fn running(file: &str, configuration: &Configuration, api: &Url) -> Result<R
     };
     let best = passing
         .max_by_key(suits)
-        .ok_or_else(|| format!("{file} passes no request on: it has no proxy_pass"))?;
+        .ok_or_else(|| format!("{file} has no proxy_pass, so it passes no requests on"))?;
     let facts = facts(http, best);
     let has = Step::ALL.into_iter().skip(1).filter(|step| holds(step.entry().news, &facts));
     let has: Vec<Step> = has.collect();

@@ -20,7 +20,7 @@ pub fn is_redirect(status: u16) -> bool {
 /// The target that a redirect of `from` leads to; `location` is its field's value. Errors: it leads to another server, or to
 /// what is no URL.
 pub fn redirected(from: &Target, status: u16, location: &str) -> Result<Target, PlanError> {
-    let bad = || PlanError(format!("it redirects to \"{location}\", which is no URL"));
+    let bad = || PlanError(format!("it redirects to \"{location}\", which is not a valid URL"));
     let base = Reference::read(from.url.as_bytes()).ok_or_else(bad)?;
     let to = Reference::read(location.as_bytes()).ok_or_else(bad)?.resolved(&base);
     let mut url = [&to.scheme[..], b"://", &to.authority, &to.path].concat();
@@ -96,8 +96,8 @@ mod tests {
             ("https://127.0.0.1:81/x", "another server"),
             ("http://127.0.0.1/x", "another server"),
             ("//other.example/x", "another server"),
-            ("/x y", "no URL"),
-            ("http://", "no URL"),
+            ("/x y", "not a valid URL"),
+            ("http://", "not a valid URL"),
         ] {
             let said = redirected(&from("GET", ""), 302, location).expect_err(location).to_string();
             assert!(said.contains(words), "{location}: {said}");

@@ -122,8 +122,9 @@ fn waits_its_turn(facts: &Facts<'_>) -> Option<String> {
     let (worked_on, waiting) =
         (numbered(Number(at_once), "request"), Number((f64::from(all) - at_once).max(0.0)));
     Some(format!(
-        "A single request takes {alone}; under load a response takes {latency}, because it waits its turn. {rate} per second at {alone} each is \
-        {worked_on} at once (Little's law): the API works on that many, and the other {waiting} of {all} wait."
+        "A single request takes {alone}; under load, a response takes {latency}, because requests are queued. {rate} \
+        per second at {alone} each is {worked_on} at once (Little's law): the API works on that many, and the other \
+        {waiting} of {all} wait."
     ))
 }
 
@@ -141,7 +142,7 @@ fn no_rule(facts: &Facts<'_>) -> Ruling {
     } else if let Some(share) = facts.strangers_share().filter(is_crowded) {
         let share = Share(share);
         let reason =
-            format!("other processes used {share} of this machine, and no party was at work all the time.");
+            format!("other processes used {share} of this machine, and no party was busy all the time.");
         unknown(reason, QUIET)
     } else if !facts.asks_api() {
         let idle = "no bottleneck was reached. Hardly any request reached the API, and no CPU was saturated.";
@@ -160,7 +161,10 @@ fn no_rule(facts: &Facts<'_>) -> Ruling {
         unknown(reason, "Measure again with half as many connections (-c).")
     } else {
         let reason = "no CPU was saturated, and no single place has most of a request's time.";
-        unknown(reason, "More connections (-c) or a longer run (--duration) show who runs out first.")
+        unknown(
+            reason,
+            "More connections (-c) or a longer run (--duration) show which one is the bottleneck.",
+        )
     }
 }
 
@@ -172,7 +176,7 @@ fn unseen(facts: &Facts<'_>) -> String {
     let [all, part] = [run.latency, body].map(seconds);
     let way = match body > MOST * run.latency {
         true => format!(
-            " Of the {all} of a response its body takes {part}: the network may be narrow, or the API writes slowly."
+            " Of the {all} that a response takes, its body takes {part}: the network may be slow, or the API writes slowly."
         ),
         false => String::new(),
     };
@@ -200,14 +204,14 @@ fn several(parties: &[Watched], link: Option<String>) -> Ruling {
     let names: Vec<String> = parties.iter().map(|party| format!("the {}", party.who.words().0)).collect();
     let names = names.join(" and ");
     let had = match link {
-        Some(link) => format!("{names} had work all the time, and the network was full. {link}"),
-        None => format!("{names} each had work most of the time."),
+        Some(link) => format!("{names} had no idle time, and the network was saturated. {link}"),
+        None => format!("{names} were each busy most of the time."),
     };
     let has_generator = parties.iter().any(|party| party.who == Limit::Generator);
     let tells = if has_generator {
         "Put the generator on another machine"
     } else {
-        "Give each of them cores of its own"
+        "Give each of them its own cores"
     };
     unknown(had, &format!("{tells}: the next run then shows which of them is the bottleneck."))
 }
@@ -220,12 +224,12 @@ fn why_saturated(facts: &Facts<'_>, limit: &Watched) -> String {
     let wanted = match limit.held_back {
         Some(share) if limit.is_held_back() => {
             format!(
-                "Its CPU limit (that of a container, for example) held it back in {} of its periods",
+                "Its CPU limit (of a container, for example) throttled it in {} of its periods",
                 Share(share)
             )
         }
         _ => format!(
-            "It had work {} of the time{}",
+            "It was busy {} of the time{}",
             Share(limit.at_work.max(limit.wanted)),
             if limit.waited > 1.0 - ALWAYS { ", often waiting for a core" } else { "" }
         ),
@@ -236,7 +240,7 @@ fn why_saturated(facts: &Facts<'_>, limit: &Watched) -> String {
 }
 
 fn because(floor: &str) -> String {
-    format!("It had no time left: {}.", floor.trim_end_matches('.'))
+    format!("It was saturated: {}.", floor.trim_end_matches('.'))
 }
 
 fn shares(facts: &Facts<'_>) -> Option<String> {

@@ -28,8 +28,8 @@ pub fn midway(outcome: &Outcome) -> Option<String> {
     let (_, at, before, after) = parts.max_by(|one, other| one.0.total_cmp(&other.0))?;
     let ([before, after], at) = ([before, after].map(Rate), seconds(at));
     Some(format!(
-        "Unknown: the rate changed midway. It was {before} in the first {at} and {after} from then on, so the run has no single limit: \
-         measure each by itself."
+        "Unknown: the rate changed midway. It was {before} in the first {at} and {after} from then on, so the run has \
+         no single limit: measure each part separately."
     ))
 }
 

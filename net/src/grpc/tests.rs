@@ -84,7 +84,7 @@ fn a_call_ends_with_its_status_or_with_why_it_has_none() {
         (Does::Whole(2, None), Err("has no grpc-status")),
         (Does::Whole(2, Some("ok")), Err("has no grpc-status")),
         (Does::Head(200, "-1"), Err("has no grpc-status")),
-        (Does::Head(503, "0"), Err("the response's status is 503")),
+        (Does::Head(503, "0"), Err("the response has status 503")),
         (Does::Whole(60_000, Some("0")), Ok((0, Some(60_000)))),
         (Does::Whole(70_000, Some("0")), Err("too large")),
         (Does::Resets(Reason::CANCEL), Err("stream")),

@@ -109,7 +109,7 @@ fn every_address_that_fails_is_told() {
     let wanted = [tcp("192.0.2.1:8080"), tcp("127.0.0.1:0"), unix(Path::new("/nowhere/at/all.sock"))];
     let errors = open(&wanted, 1, Inherited::none(), &[]).expect_err("two of three cannot be");
     let texts: Vec<String> = errors.iter().map(OpenError::to_string).collect();
-    assert_eq!(texts[0], "cannot listen on 192.0.2.1:8080: this machine does not have that address");
+    assert_eq!(texts[0], "cannot listen on 192.0.2.1:8080: this machine does not have this address");
     assert!(texts[1].starts_with("cannot listen on unix:/nowhere/at/all.sock: "), "{texts:?}");
 }
 

@@ -50,7 +50,7 @@ async fn over_tcp(server: SocketAddr, asked: &Message, bytes: &[u8]) -> io::Resu
     let mut answer = vec![0; usize::from(connection.read_u16().await?)];
     connection.read_exact(&mut answer).await?;
     answer_in(&answer, asked)
-        .ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "not a response to the question"))
+        .ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "the response does not match the query"))
 }
 
 /// `None` if it is not a response to this question. A server that rejects the question as malformed need not

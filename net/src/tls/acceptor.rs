@@ -47,9 +47,9 @@ impl fmt::Display for HandshakeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             HandshakeError::PlainHttp(_) => f.write_str("client sent plain HTTP request to HTTPS port"),
-            HandshakeError::Challenged => f.write_str("it was the response to an ACME challenge"),
+            HandshakeError::Challenged => f.write_str("the connection was the response to an ACME challenge"),
             HandshakeError::Failed(error) if is_about_protocols(error) => f.write_str(
-                "TLS handshake failed: the client offers no protocol that is spoken here (ALPN; \"h2\" takes \"http2 on;\")",
+                "TLS handshake failed: the client offers no supported protocol (ALPN; \"h2\" requires \"http2 on;\")",
             ),
             HandshakeError::NoCertificate(error) | HandshakeError::Failed(error) => {
                 write!(f, "TLS handshake failed: {error}")

@@ -79,7 +79,7 @@ impl Authorities {
         let bad = |why: String| TlsError::BadRevocationList(file.to_path_buf(), why);
         let found = pem::items::<CertificateRevocationListDer<'static>>(file)?;
         if found.is_empty() {
-            return Err(bad("there is none".to_owned()));
+            return Err(bad("the file contains no list".to_owned()));
         }
         let lists: Result<Vec<_>, _> = found.iter().map(RevocationList::read).collect();
         let lists = lists.map_err(|why| bad(why.to_owned()))?;

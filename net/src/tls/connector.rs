@@ -159,7 +159,7 @@ impl TlsConnector {
         let name = match server_name(name) {
             Some(name) => name,
             None if self.verifies => {
-                let what = format!("\"{name}\" is no name that a certificate can have");
+                let what = format!("\"{name}\" is not a valid name for a certificate");
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
             }
             // It is neither compared nor sent.

@@ -105,7 +105,8 @@ impl<'a> Kept<'a> {
     /// The key, if that is the password.
     fn open(&self, sealed: &[u8], password: &[u8]) -> Result<Option<PrivateKeyDer<'static>>, KeyError> {
         let KeyForm::Pkcs8 = self.form else {
-            let (cipher, vector) = self.cipher.ok_or_else(|| KeyError::Broken("no cipher".to_owned()))?;
+            let (cipher, vector) =
+                self.cipher.ok_or_else(|| KeyError::Broken("the cipher is missing".to_owned()))?;
             let plain = open_old(cipher, vector, sealed, password)?;
             // A wrong password may leave whole padding behind by chance.
             return Ok(plain.filter(|plain| Element::read(plain).is_some()).map(|plain| match self.form {
@@ -122,7 +123,7 @@ impl<'a> Kept<'a> {
 
 /// OpenSSL's old form: a key made of the password by MD5, CBC.
 fn open_old(cipher: &str, vector: &str, sealed: &[u8], password: &[u8]) -> Result<Option<Vec<u8>>, KeyError> {
-    let broken = || KeyError::Broken("the initialization vector is none".to_owned());
+    let broken = || KeyError::Broken("the initialization vector is invalid".to_owned());
     let vector = hex(vector).ok_or_else(broken)?;
     let salt = vector.get(..8).ok_or_else(broken)?;
     let key = |length: usize| {
@@ -151,7 +152,7 @@ fn open_with<D: KeyIvInit + BlockModeDecrypt>(
     sealed: &[u8],
 ) -> Result<Option<Vec<u8>>, KeyError> {
     let mode = D::new_from_slices(key, vector)
-        .map_err(|_| KeyError::Broken("the initialization vector has another length".to_owned()))?;
+        .map_err(|_| KeyError::Broken("the initialization vector has the wrong length".to_owned()))?;
     let mut buffer = sealed.to_vec();
     let length = mode.decrypt_padded::<Pkcs7>(&mut buffer).ok().map(<[u8]>::len);
     Ok(length.map(|length| {

@@ -367,12 +367,12 @@ fn each_wrong_file_is_named_with_what_is_wrong() {
     };
     check(&missing, &key, &missing, "cannot read");
     check(&certificate, &missing, &missing, "cannot read");
-    check(&empty, &key, &empty, "holds no certificate");
-    check(&certificate, &empty, &empty, "holds no private key");
-    check(&certificate, &certificate, &certificate, "holds no private key");
+    check(&empty, &key, &empty, "contains no certificate");
+    check(&certificate, &empty, &empty, "contains no usable private key");
+    check(&certificate, &certificate, &certificate, "contains no usable private key");
     check(&torn, &key, &torn, "not well-formed PEM");
     check(&certificate, &broken, &broken, "cannot be used");
-    check(&certificate, &other_key, &other_key, "does not belong to the certificate");
+    check(&certificate, &other_key, &other_key, "does not match the certificate");
     assert!(matches!(ServerTls::read(&tls(Vec::new()), None), Err(TlsError::NoneNamed)));
 }
 

@@ -106,7 +106,7 @@ impl PasswordQuestion {
                 refused(request, realm)
             }
             Finding::Unreadable => {
-                let format = "has a format that is not read";
+                let format = "has an unsupported hash format";
                 log(Level::Error, format_args!("the password of user \"{user}\" in \"{file}\" {format}"));
                 // As crypt(3) has it: such a line is nobody's password.
                 refused(request, realm)

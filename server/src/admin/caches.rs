@@ -73,7 +73,7 @@ fn served(counted: &[(String, CacheSnapshot)], name: &str) -> BTreeMap<String, S
 pub(crate) fn index(shared: &Shared, name: &str) -> Result<usize, ApiRefusal> {
     shared.stores.iter().position(|store| store.name() == name).ok_or_else(|| {
         let known: Vec<&str> = shared.stores.iter().map(|store| store.name()).collect();
-        let text = format!("there is no cache zone \"{name}\", only: {}", known.join(", "));
+        let text = format!("cache zone \"{name}\" not found; existing zones: {}", known.join(", "));
         ApiRefusal::new(404, "CacheNotFound", text)
     })
 }

@@ -53,11 +53,11 @@ const METRICS: AnswerBody = AnswerBody::Text(&[
     "application/openmetrics-text; version=1.0.0; charset=utf-8",
 ]);
 const FIELDS: &[(&str, &str, bool)] =
-    &[("fields", "Only these fields, with commas between them; empty, only names.", false)];
+    &[("fields", "Comma-separated list of the fields to return; if empty, only names are returned.", false)];
 const EXPLAINED: &[(&str, &str, bool)] = &[
     ("url", "The URL, as http://host/path.", true),
     ("method", "The method of the request; the default is GET.", false),
-    ("header", "A field of the request, as Name:value; may stand several times.", false),
+    ("header", "A request header field, as Name:value; can be repeated.", false),
 ];
 
 const fn get(says: &'static str, answers: &'static [(u16, AnswerBody)]) -> Operation {
@@ -129,23 +129,23 @@ macro_rules! json {
 }
 
 static ENDPOINTS: &[Endpoint] = endpoints! {
-    "/" => [open(Audience::Page, "The dashboard's page.", &[(200, AnswerBody::Text(&["text/html; charset=utf-8"]))])];
-    "/dashboard.css" => [open(Audience::Page, "How the page looks.", &[(200, AnswerBody::Text(&["text/css; charset=utf-8"]))])];
-    "/dashboard.js" => [open(Audience::Page, "What the page does.", &[(200, AnswerBody::Text(&["text/javascript; charset=utf-8"]))])];
-    "/healthz" => [open(Audience::Everybody, "Whether the process is alive.", &[(200, PLAIN)])];
-    "/readyz" => [open(Audience::Everybody, "Whether requests should come here.", &[(200, PLAIN), (503, PLAIN)])];
-    "/metrics" => [get("All that is counted, as Prometheus reads it.", &[(200, METRICS)])];
-    "/live" => [get("What the page follows: the last hour as one event, then one a second.", &[(200, AnswerBody::Text(&["text/event-stream"])), (503, REFUSED)])];
+    "/" => [open(Audience::Page, "The dashboard page.", &[(200, AnswerBody::Text(&["text/html; charset=utf-8"]))])];
+    "/dashboard.css" => [open(Audience::Page, "The style sheet of the dashboard.", &[(200, AnswerBody::Text(&["text/css; charset=utf-8"]))])];
+    "/dashboard.js" => [open(Audience::Page, "The script of the dashboard.", &[(200, AnswerBody::Text(&["text/javascript; charset=utf-8"]))])];
+    "/healthz" => [open(Audience::Everybody, "Liveness probe: the process is running.", &[(200, PLAIN)])];
+    "/readyz" => [open(Audience::Everybody, "Readiness probe: the process accepts requests.", &[(200, PLAIN), (503, PLAIN)])];
+    "/metrics" => [get("All metrics, in Prometheus's text format or as OpenMetrics.", &[(200, METRICS)])];
+    "/live" => [get("The event stream of the dashboard: the last hour in one event, then one event per second.", &[(200, AnswerBody::Text(&["text/event-stream"])), (503, REFUSED)])];
     "/api/" => [get("The versions of the API.", json!("Versions"))];
-    "/api/9/" => [get("What stands below the version.", json!("Names"))];
-    "/api/9/http/" => [get("What stands below http.", json!("Names"))];
-    "/api/9/nginx" => [figures("The process and the configuration that it serves with.", json!("Nginx"))];
-    "/api/9/processes" => [figures("Workers that were started anew.", json!("Processes"))];
-    "/api/9/connections" => [figures("Connections of clients.", json!("Connections"))];
-    "/api/9/slabs" => [figures("Memory that is shared in slabs; here there is none.", json!("Slabs"))];
-    "/api/9/ssl" => [figures("Handshakes of clients.", json!("Ssl"))];
-    "/api/9/resolvers" => [figures("Name servers with a zone of their own.", json!("Resolvers"))];
-    "/api/9/resolvers/{zone}" => [figures("Name servers with a zone of their own.", json!("ResolverZone" or none))];
+    "/api/9/" => [get("The names below the version.", json!("Names"))];
+    "/api/9/http/" => [get("The names below http.", json!("Names"))];
+    "/api/9/nginx" => [figures("The process and the configuration in force.", json!("Nginx"))];
+    "/api/9/processes" => [figures("Workers that were restarted.", json!("Processes"))];
+    "/api/9/connections" => [figures("Client connections.", json!("Connections"))];
+    "/api/9/slabs" => [figures("Slab zones of shared memory; always empty.", json!("Slabs"))];
+    "/api/9/ssl" => [figures("TLS handshakes with clients.", json!("Ssl"))];
+    "/api/9/resolvers" => [figures("Resolvers with a status_zone.", json!("Resolvers"))];
+    "/api/9/resolvers/{zone}" => [figures("Resolvers with a status_zone.", json!("ResolverZone" or none))];
     "/api/9/workers" => [figures("The workers: threads of one process, reported as one.", json!("Workers"))];
     "/api/9/http/requests" => [figures("All requests.", json!("Requests"))];
     "/api/9/http/server_zones" => [figures("Requests by server.", json!("ServerZones"))];
@@ -155,13 +155,13 @@ static ENDPOINTS: &[Endpoint] = endpoints! {
     "/api/9/http/upstreams" => [figures("Upstreams with their servers.", json!("Upstreams"))];
     "/api/9/http/upstreams/{upstream}" => [figures("An upstream with its servers.", json!("Upstream" or none))];
     "/api/9/http/upstreams/{upstream}/servers" => [
-        get("The servers of an upstream as they are configured.", json!("Servers" or none)),
+        get("The configured servers of an upstream.", json!("Servers" or none)),
         change(Method::Post, "Adds a server.", Some("NewServer"), edited!(201 "Server")),
     ];
     "/api/9/http/upstreams/{upstream}/servers/{id}" => [
-        get("A server as it is configured.", json!("Server" or none)),
+        get("The configuration of a server.", json!("Server" or none)),
         change(Method::Patch, "Changes a server.", Some("ServerChange"), edited!(200 "Server")),
-        change(Method::Delete, "Takes a server away.", None, edited!(200 "Servers")),
+        change(Method::Delete, "Removes a server.", None, edited!(200 "Servers")),
     ];
     "/api/9/http/caches" => [figures("The cache zones.", json!("Caches"))];
     "/api/9/http/caches/{zone}" => [figures("A cache zone.", json!("Cache" or none))];
@@ -170,16 +170,16 @@ static ENDPOINTS: &[Endpoint] = endpoints! {
     "/api/9/http/limit_conns" => [figures("The zones of limit_conn.", json!("ConnectionLimits"))];
     "/api/9/http/limit_conns/{zone}" => [figures("A zone of limit_conn.", json!("ConnectionLimit" or none))];
     "/api/9/http/caches/{zone}/purge" => [
-        change(Method::Post, "Purges in a zone what the body names.", Some("PurgeBody"), PURGED),
-        change(Method::Delete, "The same.", Some("PurgeBody"), PURGED),
+        change(Method::Post, "Purges what the body names in one zone.", Some("PurgeBody"), PURGED),
+        change(Method::Delete, "The same as POST.", Some("PurgeBody"), PURGED),
     ];
     "/api/9/purge" => [
-        change(Method::Post, "Purges what the body names, wherever it is.", Some("PurgeBody"), PURGED),
-        change(Method::Delete, "The same.", Some("PurgeBody"), PURGED),
+        change(Method::Post, "Purges what the body names in all zones.", Some("PurgeBody"), PURGED),
+        change(Method::Delete, "The same as POST.", Some("PurgeBody"), PURGED),
     ];
     "/api/9/explain" => [Operation {
         query: EXPLAINED,
-        ..get("How the response to a URL is decided.", &[(200, AnswerBody::Json("Explanation")), (400, REFUSED), (404, REFUSED)])
+        ..get("Explains how a request for a URL is handled.", &[(200, AnswerBody::Json("Explanation")), (400, REFUSED), (404, REFUSED)])
     }];
     "/api/9/misses" => [get("Why requests missed the cache, by location.", json!("Misses"))];
     "/api/9/metrics" => [get("The same as /metrics.", &[(200, METRICS)])];

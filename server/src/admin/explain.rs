@@ -97,7 +97,7 @@ pub(crate) async fn answer(request: &Request) -> Result<Explanation, ApiRefusal>
     let fields = asked.fields.iter().map(|(name, value)| (name.as_slice(), value.as_slice()));
     let (mut imagined, settled) =
         place.settle(&asked.method, &url.target, &url.host, fields).map_err(|status| {
-            ApiRefusal::new(400, "UrlInvalid", format!("such a request would be refused with {status}"))
+            ApiRefusal::new(400, "UrlInvalid", format!("this request would be refused with {status}"))
         })?;
     let now = Now::read();
     if imagined.location().settings.cache().is_some() && slices::applies(&imagined) {
@@ -159,19 +159,23 @@ fn read(query: &[u8]) -> Result<ExplainQuery, ApiRefusal> {
             "method" => {
                 let is_token = !value.is_empty() && value.iter().all(u8::is_ascii_alphanumeric);
                 let method = String::from_utf8(value).ok().filter(|_| is_token);
-                asked.method = method.ok_or_else(|| wrong("that is no method".to_owned()))?;
+                asked.method = method.ok_or_else(|| wrong("invalid method".to_owned()))?;
             }
             "header" if asked.fields.len() == FIELDS => {
-                return Err(wrong(format!("{FIELDS} headers at the most")));
+                return Err(wrong(format!("at most {FIELDS} headers are allowed")));
             }
             "header" => asked.fields.push(field(&value).ok_or_else(|| {
-                wrong(format!("\"{}\" is no header: write Name: value", String::from_utf8_lossy(&value)))
+                wrong(format!("invalid header \"{}\": write Name: value", String::from_utf8_lossy(&value)))
             })?),
-            other => return Err(wrong(format!("\"{other}\" is not known: url, method and header are"))),
+            other => {
+                return Err(wrong(format!(
+                    "unknown argument \"{other}\": the arguments are url, method and header"
+                )));
+            }
         }
     }
     if asked.url.is_empty() {
-        return Err(wrong("write ?url=http://host/path".to_owned()));
+        return Err(wrong("missing argument \"url\": write ?url=http://host/path".to_owned()));
     }
     Ok(asked)
 }
@@ -195,16 +199,18 @@ fn routed(request: &Request, settled: &Settled, asked: &ExplainQuery) -> Explana
             Verdict::past("the server responds with \"return\"")
         }
         Settled::Return(..) => Verdict::past("the location responds with \"return\""),
-        Settled::Redirect(..) => Verdict::past("a \"rewrite\" sends the client elsewhere"),
-        Settled::Slash => Verdict::past("the client is sent to the same path with a slash"),
+        Settled::Redirect(..) => Verdict::past("a \"rewrite\" redirects the client"),
+        Settled::Slash => Verdict::past("the client is redirected to the same path with a trailing slash"),
         _ => match &location.settings.content {
-            Handler::Purge(_) => Verdict::past("every request here purges (proxy_cache_purge ZONE KEY)"),
-            Handler::Api(_) => Verdict::past("this is the API"),
-            Handler::StubStatus(_) => Verdict::past("this is a page of counts (stub_status)"),
-            Handler::EmptyGif(_) => Verdict::past("this is a picture of one pixel (empty_gif)"),
+            Handler::Purge(_) => {
+                Verdict::past("every request to this location is a purge (proxy_cache_purge ZONE KEY)")
+            }
+            Handler::Api(_) => Verdict::past("the location serves the API"),
+            Handler::StubStatus(_) => Verdict::past("the location serves the status page (stub_status)"),
+            Handler::EmptyGif(_) => Verdict::past("the location serves a one-pixel GIF (empty_gif)"),
             Handler::Files => Verdict::past("the location serves files, which are not cached"),
             Handler::Pass(proxy) if proxy.cache.as_ref().is_some_and(|cache| purges(request, cache)) => {
-                Verdict::past("the request purges: its method does, or proxy_cache_purge holds")
+                Verdict::past("the request is a purge, by its method or by a condition of proxy_cache_purge")
             }
             Handler::Pass(proxy) if proxy.cache.is_none() => Verdict::past("the location has no proxy_cache"),
             Handler::Pass(_) => Verdict::unknown(),
@@ -268,8 +274,8 @@ fn slice(request: &Request, start: u64) -> String {
     let number = start.checked_div(size).unwrap_or_default();
     let last = start.saturating_add(size).saturating_sub(1);
     let more = match request.fields().has(FieldId::Range) {
-        true => "the first one of this Range",
-        false => "each is stored for itself, ask for another with -H 'Range: bytes=FIRST-LAST'",
+        true => "the first slice of the requested range",
+        false => "each slice is stored separately; select another with -H 'Range: bytes=FIRST-LAST'",
     };
     format!("{number} of {size} bytes each, bytes={start}-{last}: {more}")
 }

@@ -40,7 +40,7 @@ pub(super) async fn answer(
         return Err(ApiRefusal::new(
             503,
             "TooManyViewers",
-            "64 clients are watching already: close pages that are not in use",
+            "64 clients are already connected: close unused dashboard pages",
         ));
     };
     let mut headers = Headers::default();

@@ -149,7 +149,7 @@ fn changes_nothing(api: &Api, request: &Request, endpoint: &endpoints::Endpoint)
 }
 
 fn no_path() -> ApiRefusal {
-    ApiRefusal::new(404, "PathNotFound", "there is no such path: the API is at /api/9/")
+    ApiRefusal::new(404, "PathNotFound", "path not found: the API is at /api/9/")
 }
 
 async fn write(
@@ -222,7 +222,7 @@ async fn body(
             Err(failure) => return Ok(Err(failure)),
         };
         if body.len() > LONGEST_BODY {
-            return Err(ApiRefusal::new(413, "BodyTooLarge", "a body has 64 KiB at the most"));
+            return Err(ApiRefusal::new(413, "BodyTooLarge", "the body is larger than 64 KiB"));
         }
         if progress == BodyProgress::End {
             break;

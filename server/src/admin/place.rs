@@ -29,7 +29,7 @@ impl Url {
     /// Parses like a browser's address bar: accepts IRIs and encodes spaces. The default scheme is `http`.
     pub(crate) fn parse(text: &[u8]) -> Result<Url, ApiRefusal> {
         let bad = || {
-            let text = format!("\"{}\" is no URL: write http://host/path", String::from_utf8_lossy(text));
+            let text = format!("invalid URL \"{}\": write http://host/path", String::from_utf8_lossy(text));
             ApiRefusal::new(400, "UrlInvalid", text)
         };
         if text.iter().any(u8::is_ascii_control) {
@@ -92,7 +92,7 @@ pub(crate) fn of(request: &Request, url: &Url) -> Result<Entrance, ApiRefusal> {
         .or_else(|| listeners().find(|(_, listener)| names_it(listener) && listener.ssl == url.encrypted))
         .or_else(|| listeners().find(|(_, listener)| names_it(listener)))
         .or_else(|| listeners().next())
-        .ok_or_else(|| ApiRefusal::new(404, "NoServer", "no server listens anywhere"))?;
+        .ok_or_else(|| ApiRefusal::new(404, "NoServer", "the configuration has no listening server"))?;
     Ok(Entrance {
         worker: request.worker.clone(),
         generation: request.generation.clone(),
@@ -108,7 +108,7 @@ pub(crate) fn unnamed(place: &Entrance, url: &Url) -> Option<String> {
     let is_plain = name == b"localhost" || right::is_address(&name) || hosts.names(&name);
     (!is_plain).then(|| {
         let name = String::from_utf8_lossy(&name).into_owned();
-        format!("no server has the name {name}: the default server is used")
+        format!("no server_name matches {name}: the default server is used")
     })
 }
 

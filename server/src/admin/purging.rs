@@ -68,9 +68,8 @@ pub(crate) async fn purge(
     zone: Option<&str>,
     body: &[u8],
 ) -> Result<PurgeReport, ApiRefusal> {
-    let body: PurgeBody = serde_json::from_slice(body).map_err(|error| {
-        ApiRefusal::new(400, "BodyInvalid", format!("the body is not what this path takes: {error}"))
-    })?;
+    let body: PurgeBody = serde_json::from_slice(body)
+        .map_err(|error| ApiRefusal::new(400, "BodyInvalid", format!("invalid body: {error}")))?;
     let zone = zone.map(|name| caches::index(&request.generation.shared, name)).transpose()?;
     let mut orders = Orders::default();
     let mut notes = by_url(request, &body, &mut orders)?;
@@ -80,17 +79,17 @@ pub(crate) async fn purge(
         let named = !orders.items.is_empty();
         orders.items.retain(|(of, _)| *of as usize == zone);
         if named && orders.items.is_empty() {
-            let text = "none of the URLs is cached in this zone; without a zone the path is /purge";
+            let text = "none of the URLs is cached in this zone; to purge in all zones, use /purge";
             return Err(ApiRefusal::new(404, "ZoneDiffers", text));
         }
     }
     in_zones(request, &body, zone, &mut orders)?;
     if orders.items.is_empty() {
-        let text = "the body names nothing: write {\"url\": …}, \"prefix\", \"key\", \"key_prefix\", \"tags\" or \"all\"";
+        let text = "the body names nothing to purge: write {\"url\": …}, \"prefix\", \"key\", \"key_prefix\", \"tags\" or \"all\"";
         return Err(ApiRefusal::new(400, "NothingNamed", text));
     }
     let purged = purge::carry_out(request, orders, body.soft).await.map_err(|error| {
-        let text = format!("the purge is in force, but would not outlive a restart: {error}");
+        let text = format!("the purge is in force, but would be lost at a restart: {error}");
         ApiRefusal::new(500, "JournalFailed", text)
     })?;
     Ok(PurgeReport::of(body.soft, purged, notes))
@@ -104,7 +103,7 @@ fn by_url(request: &Request, body: &PurgeBody, orders: &mut Orders) -> Result<Ve
         .map(|many| many.texts().len())
         .sum::<usize>();
     if count > MOST {
-        return Err(ApiRefusal::new(400, "TooMany", "one request names 1,024 things at the most"));
+        return Err(ApiRefusal::new(400, "TooMany", "one request can name at most 1,024 items"));
     }
     for text in urls {
         let url = Url::parse(text.as_bytes())?;
@@ -154,13 +153,13 @@ fn in_zones(
 ) -> Result<(), ApiRefusal> {
     let needs_zone = body.all || !body.key.is_none() || !body.key_prefix.is_none();
     if needs_zone && zone.is_none() {
-        let text = "\"all\", \"key\" and \"key_prefix\" need a zone: the path is /caches/ZONE/purge";
+        let text = "\"all\", \"key\" and \"key_prefix\" need a zone: use /api/9/http/caches/ZONE/purge";
         return Err(ApiRefusal::new(400, "ZoneMissing", text));
     }
     let split = |tag: &&String| tag.is_empty() || tag.contains([' ', ',', '\t']);
     if let Some(tag) = body.tags.texts().iter().find(split) {
         let text = format!(
-            "no response has the tag \"{tag}\": tags are split at spaces and commas, so name each alone"
+            "invalid tag \"{tag}\": tags are split at spaces and commas, so list each one separately"
         );
         return Err(ApiRefusal::new(400, "TagInvalid", text));
     }

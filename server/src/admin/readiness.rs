@@ -17,7 +17,7 @@ pub(super) async fn alive(request: &mut Request, client: &mut Client) -> Outcome
 
 pub(super) async fn ready(request: &mut Request, client: &mut Client) -> Outcome {
     if request.worker.stage() != Stage::Running {
-        return text(request, client, 503, "not ready: the process stops\n").await;
+        return text(request, client, 503, "not ready: the process is shutting down\n").await;
     }
     let now = clock::now();
     let is_waiting = |state| matches!(state, PeerState::Checking | PeerState::Down);
@@ -28,7 +28,9 @@ pub(super) async fn ready(request: &mut Request, client: &mut Client) -> Outcome
     match unchecked.map(|group| group.name().to_owned()) {
         None => text(request, client, 200, "ready\n").await,
         Some(name) => {
-            let why = format!("not ready: upstream \"{name}\" waits for the first check of its servers\n");
+            let why = format!(
+                "not ready: upstream \"{name}\" is waiting for the first health check of its servers\n"
+            );
             text(request, client, 503, &why).await
         }
     }

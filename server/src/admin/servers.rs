@@ -73,7 +73,7 @@ pub(super) async fn answer(
 }
 
 async fn change(shared: &Shared, method: Method, path: &[String], body: &[u8]) -> Result<Edited, ApiRefusal> {
-    let [upstream, _, which @ ..] = path else { return Err(malformed("there is no such path")) };
+    let [upstream, _, which @ ..] = path else { return Err(malformed("path not found")) };
     let group = &group(shared, upstream)?;
     let said = |server: fmt::Arguments<'_>, what: &str| {
         shared
@@ -114,9 +114,9 @@ async fn change(shared: &Shared, method: Method, path: &[String], body: &[u8]) -
 fn group(shared: &Shared, name: &str) -> Result<Arc<Group>, ApiRefusal> {
     let found = shared.groups.iter().zip(&shared.configuration.http.upstreams);
     match found.into_iter().find(|(group, _)| group.name() == name) {
-        None => Err(ApiRefusal::new(404, "UpstreamNotFound", format!("there is no upstream \"{name}\""))),
+        None => Err(ApiRefusal::new(404, "UpstreamNotFound", format!("upstream \"{name}\" not found"))),
         Some((_, conf)) if conf.zone.is_none() => {
-            let text = format!("upstream \"{name}\" has no zone: write zone {name} 64k; in it");
+            let text = format!("upstream \"{name}\" has no zone: add \"zone {name} 64k;\" to it");
             Err(ApiRefusal::new(400, "UpstreamStatic", text))
         }
         Some((group, _)) => Ok(group.latest().clone()),
@@ -134,11 +134,12 @@ async fn edit(group: &Arc<Group>, edit: Edit, id: &str) -> Result<Vec<u64>, ApiR
     done.map_err(|error| match error {
         NotEdited::NoServer => no_server(group.name(), id),
         NotEdited::TooMany => {
-            let text = format!("upstream \"{}\" has {MOST_SERVERS} servers already", group.name());
+            let text =
+                format!("upstream \"{}\" already has {MOST_SERVERS} servers, the most allowed", group.name());
             ApiRefusal::new(400, "UpstreamTooManyServers", text)
         }
         NotEdited::Unwritten(error) => {
-            let text = format!("nothing was changed, the state file could not be written: {error}");
+            let text = format!("nothing was changed: the state file could not be written: {error}");
             ApiRefusal::new(500, "StateUnwritten", text)
         }
     })
@@ -155,20 +156,24 @@ impl ServerFields {
 
     async fn server(self) -> Result<Server, ApiRefusal> {
         let bad = |text: String| ApiRefusal::new(400, "UpstreamBadAddress", text);
-        let name =
-            self.server.clone().ok_or_else(|| malformed("a server needs \"server\": \"host:port\""))?;
+        let name = self
+            .server
+            .clone()
+            .ok_or_else(|| malformed("missing \"server\": write \"server\": \"host:port\""))?;
         // What is written to a state file has to be one word there.
         let is_word =
             |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic() && !b";{}\"'\\$#".contains(&byte));
         let address = Some(&name).filter(|name| name.len() <= LONGEST_ADDRESS && is_word(name));
         let address = address.and_then(|name| PeerAddress::parse(name, 80));
-        let address =
-            address.ok_or_else(|| bad(format!("\"{name}\" is not host:port, an address or unix:/path")))?;
+        let address = address.ok_or_else(|| {
+            bad(format!("invalid server \"{name}\": write host:port, an address or unix:/path"))
+        })?;
         let change = self.change_of()?;
         let addresses = match &address {
             PeerAddress::Name(host) => {
                 let found = resolve::resolve(host).await;
-                let found = found.map_err(|error| bad(format!("{} was not found: {error}", host.host)))?;
+                let found =
+                    found.map_err(|error| bad(format!("host \"{}\" not found: {error}", host.host)))?;
                 found.into_iter().map(Address::Tcp).collect()
             }
             known => Address::of_peer(known).into_iter().collect(),
@@ -194,7 +199,7 @@ impl ServerFields {
         match stays {
             true => self.change_of(),
             false => Err(malformed(
-                "\"server\" and \"backup\" stay as they are: add another server, and take this one away",
+                "\"server\" and \"backup\" cannot be changed: add another server and remove this one",
             )),
         }
     }
@@ -202,15 +207,15 @@ impl ServerFields {
     fn change_of(&self) -> Result<ServerChange, ApiRefusal> {
         let time = |text: &Option<String>, name: &str| match text {
             None => Ok(None),
-            Some(text) => value::duration(text)
-                .map(Some)
-                .map_err(|_| malformed(format_args!("\"{name}\" is no time, as \"10s\" is one"))),
+            Some(text) => value::duration(text).map(Some).map_err(|_| {
+                malformed(format_args!("invalid time in \"{name}\": write a time such as \"10s\""))
+            }),
         };
         if self.weight.is_some_and(|weight| !(1..=MOST_WEIGHT).contains(&weight)) {
-            return Err(malformed(format_args!("\"weight\" is between 1 and {MOST_WEIGHT}")));
+            return Err(malformed(format_args!("\"weight\" must be between 1 and {MOST_WEIGHT}")));
         }
         if self.down == Some(true) && self.drain == Some(true) {
-            return Err(malformed("a server is \"down\" or it drains, not both"));
+            return Err(malformed("a server cannot have both \"down\" and \"drain\""));
         }
         let is_route = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
         if self
@@ -218,7 +223,7 @@ impl ServerFields {
             .as_ref()
             .is_some_and(|route| route.len() > LONGEST_ROUTE || !route.bytes().all(is_route))
         {
-            return Err(malformed("\"route\" has up to 32 letters, digits, and - . _ ~"));
+            return Err(malformed("\"route\" must be at most 32 letters, digits, and - . _ ~"));
         }
         Ok(ServerChange {
             weight: self.weight,

@@ -201,7 +201,7 @@ fn path(request: &Request) -> Result<PathBuf, Outcome> {
         }
         Ok(path) => Ok(OsString::from_vec(path).into()),
         Err(Unmapped::LeavesRoot) => {
-            Err(refuse(request, 403, format_args!("the path would leave its directory")))
+            Err(refuse(request, 403, format_args!("the path points outside its directory")))
         }
         Err(Unmapped::Rewritten) => {
             let what = "\"alias\" cannot be used in a location whose URI was rewritten";

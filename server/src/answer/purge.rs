@@ -149,7 +149,7 @@ pub async fn answer(request: &mut Request, client: &mut Client, purging: Purging
             }
         }
         Err(error) => {
-            let text = format!("the purge is in force, but would not outlive a restart: {error}");
+            let text = format!("the purge is in force, but would be lost at a restart: {error}");
             refuse(request, client, &Refusal { status: 500, text: text.into() }).await
         }
     }
@@ -161,8 +161,8 @@ fn refusing(orders: &Orders, request: &Request) -> Option<Refusal> {
     let admits = |right, id| right::admits(right, request, right::PURGE, id);
     let (_, id) = orders.rights.iter().find(|(right, id)| !admits(right, *id))?;
     let text = format!(
-        "this would also purge for {}, whose proxy_cache_purge_allow or proxy_cache_purge_token does not admit the \
-         request: purge single URLs, or by the command or the API",
+        "this would also purge responses of {}, whose proxy_cache_purge_allow or proxy_cache_purge_token does not \
+         admit the request: purge single URLs, or use millstream purge or the API",
         located(request, *id)
     );
     Some(Refusal { status: 403, text: text.into() })

@@ -195,7 +195,7 @@ async fn send(
             }
         };
         if !whole.has(&piece, start, size) {
-            log(request, "a piece of another response in slice response");
+            log(request, "slice response does not belong to the same version of the file");
             forget(request, &[whole.first, start]);
             return Err(SliceFailure::Piece);
         }

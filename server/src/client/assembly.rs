@@ -98,7 +98,11 @@ impl Included {
             && self.inside.status.get() < 300
             && request.sheet().page.set(&name, value).is_err()
         {
-            failure::log(request, Level::Error, format_args!("there is no room for more SSI variables"));
+            failure::log(
+                request,
+                Level::Error,
+                format_args!("the SSI variables of this page need too much memory"),
+            );
         }
     }
 }

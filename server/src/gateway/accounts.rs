@@ -108,7 +108,7 @@ impl Passing<'_> {
                 self.destination.uri.as_deref(),
             );
             let what =
-                format_args!("upstream sent more data than its response is long while reading upstream");
+                format_args!("upstream sent data after the end of the response while reading upstream");
             report::write(self.request, Level::Warn, what, Some(&url));
         }
     }
@@ -131,7 +131,8 @@ impl Passing<'_> {
         let url =
             report::url(self.request, self.proxy, connection.peer_name(), self.destination.uri.as_deref());
         let what = format_args!(
-            "upstream responded with {status} to a WebSocket, which wants \"101 Switching Protocols\", while reading response header from upstream"
+            "upstream responded with {status} instead of \"101 Switching Protocols\" to a WebSocket request while \
+             reading response header from upstream"
         );
         report::write(self.request, Level::Error, what, Some(&url));
     }

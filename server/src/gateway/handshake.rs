@@ -58,7 +58,7 @@ fn judge(fields: Fields<'_>, key: Option<&[u8]>) -> Result<(), &'static str> {
     match (accepts.next(), accepts.next()) {
         (None, _) => Err("without \"Sec-WebSocket-Accept\""),
         (Some(only), None) if only == accept(key).as_bytes() => Ok(()),
-        _ => Err("whose \"Sec-WebSocket-Accept\" does not fit the key"),
+        _ => Err("whose \"Sec-WebSocket-Accept\" does not match the key"),
     }
 }
 

@@ -82,7 +82,10 @@ fn complain_of_shortage(worker: &Worker) {
         let log = &worker.generation().shared.main_log;
         log.write(
             Level::Crit,
-            format_args!("the limit of open files is reached, requests wait for connections to upstreams"),
+            format_args!(
+                "the limit of open files is reached, requests are waiting for connections to upstreams: \
+                raise worker_rlimit_nofile"
+            ),
         );
     }
 }

@@ -45,7 +45,7 @@ impl fmt::Display for ProbeError {
         match self {
             Self::Exchange(error, doing, hint) => write!(f, "{error} {doing}{hint}"),
             Self::Grpc(error) => write!(f, "{error} while calling upstream"),
-            Self::Unspeakable => f.write_str("the request cannot be made"),
+            Self::Unspeakable => f.write_str("the request could not be created"),
         }
     }
 }

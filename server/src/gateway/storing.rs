@@ -56,7 +56,7 @@ impl<'a> Passing<'a> {
             Ok(path) => path,
             Err(path) => {
                 let what =
-                    format_args!("proxy_store refuses the path \"{}\"", String::from_utf8_lossy(&path));
+                    format_args!("proxy_store path \"{}\" is not allowed", String::from_utf8_lossy(&path));
                 report::write(self.request, Level::Error, what, None);
                 return None;
             }

@@ -187,9 +187,10 @@ fn note_unbelieved(request: &Request) {
     };
     if is_near && !SAID.swap(true, Ordering::Relaxed) {
         let what = format_args!(
-            "{name} from {peer} is not passed on: if a proxy connects from there, name it with trusted_proxy, or with --trust-proxy of serve, \
-             once it sets X-Forwarded-For (nginx: proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for); otherwise clients choose \
-             their address"
+            "{name} from {peer} is not passed on. If a proxy connects from this address, have it set X-Forwarded-For \
+             (nginx: proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for), then add it to trusted_proxy, or \
+             to --trust-proxy of serve; a trusted proxy that does not set X-Forwarded-For lets clients choose their \
+             address"
         );
         failure::log(request, Level::Warn, what);
     }
@@ -209,8 +210,8 @@ fn note_contradiction(request: &Request) {
         .any(|line| list::elements(line).filter_map(forwarded::address).any(|one| one.ip() == real.ip()));
     if !is_named && !LOGGED.swap(true, Ordering::Relaxed) {
         let what = format_args!(
-            "X-Forwarded-For from {} does not contain its X-Real-IP, and takes precedence: if the proxy sets only X-Real-IP, clients choose \
-             their address; have it set X-Forwarded-For too, or remove it",
+            "X-Forwarded-For from {} does not contain the address in X-Real-IP, and takes precedence: if the proxy \
+             sets only X-Real-IP, clients can choose their address; have the proxy set or remove X-Forwarded-For",
             request.connection.remote
         );
         failure::log(request, Level::Warn, what);

@@ -37,7 +37,7 @@ fn pass(test: &HealthTest, answer: &Probed, request: &Request) -> Result<(), Str
             }
             Err(match answer.fields.view().named(name.as_bytes()) {
                 Some(line) => format!("header \"{name}\" is \"{}\"", shown(line)),
-                None => format!("there is no header \"{name}\""),
+                None => format!("header \"{name}\" is missing"),
             })
         }
         HealthTest::Body { expression, matches } => match (finds(expression, &answer.body)?, matches) {
@@ -65,7 +65,7 @@ fn is_wanted(value: &FieldTest, line: &[u8]) -> Result<bool, String> {
 
 /// An expression that hits its limit fails either test.
 fn finds(expression: &Regex, text: &[u8]) -> Result<bool, String> {
-    expression.is_match(text).map_err(|_| format!("\"{}\" cannot be decided", expression.source))
+    expression.is_match(text).map_err(|_| format!("\"{}\" reached its backtracking limit", expression.source))
 }
 
 fn shown(value: &[u8]) -> String {

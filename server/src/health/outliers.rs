@@ -37,7 +37,7 @@ fn tell(news: &OutlierNews, group: &str, log: &ErrorLogs) {
             time.as_secs_f64()
         ),
         OutlierNews::Returned { peer } => {
-            log_error!(log, Level::Notice, "peer {peer} in upstream \"{group}\" is back after its ejection");
+            log_error!(log, Level::Notice, "peer {peer} in upstream \"{group}\" is no longer ejected");
         }
     }
 }

@@ -37,8 +37,8 @@ pub(super) fn judge(wanted: u32, (code, reason): (u32, &str), message: Option<&[
         return Ok(());
     }
     let message = message.ok_or("the response has no message")?;
-    let answer =
-        ServiceAnswer::decode(message).map_err(|error| format!("the response's message: {error}"))?;
+    let answer = ServiceAnswer::decode(message)
+        .map_err(|error| format!("the response has an invalid message: {error}"))?;
     if answer.status == SERVING {
         return Ok(());
     }

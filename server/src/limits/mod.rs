@@ -44,7 +44,7 @@ fn with_key<T>(
     let made = (1..=longest).contains(&buffer.len()).then(|| then(&buffer));
     if buffer.len() > longest {
         let source = &key.source;
-        let what = format_args!("the value of the \"{source}\" key is more than {longest} bytes");
+        let what = format_args!("the value of the \"{source}\" key is longer than {longest} bytes");
         failure::log(request, Level::Error, what);
     }
     buffers::give(buffer);

@@ -48,7 +48,7 @@ impl Drop for Unfinished {
 pub(super) fn send(request: &Request, uris: &[String], with_body: bool) {
     for uri in uris {
         let Some(unfinished) = Unfinished::count(request, uris.len()) else {
-            dropped(request, uri, "too many copies are unfinished");
+            dropped(request, uri, "too many copies are in progress");
             continue;
         };
         let Some(place) = request.worker.try_admit() else {
@@ -63,7 +63,7 @@ pub(super) fn send(request: &Request, uris: &[String], with_body: bool) {
 /// Logs rarely, so that a slow mirror does not flood the log.
 fn dropped(request: &Request, uri: &str, why: &str) {
     if request.worker.may_complain_of_copies(clock::now()) {
-        let what = format_args!("copy of a request to \"{uri}\" is dropped: {why}");
+        let what = format_args!("mirror request to \"{uri}\" dropped: {why}");
         failure::log(request, Level::Warn, what);
     }
 }

@@ -143,7 +143,7 @@ impl State {
         if is_first {
             let (name, waiting) = (slot.name(), slot.bytes >> 20);
             let message =
-                format_args!("\"{name}\" takes no more: {waiting} MiB wait for it, lines are dropped");
+                format_args!("\"{name}\" does not keep up: {waiting} MiB are queued, lines are dropped");
             let told = Telling::new(Level::Alert, message, About::default());
             self.complain(index, &told);
         }

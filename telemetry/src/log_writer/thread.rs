@@ -207,7 +207,7 @@ fn tell_of_room(state: &mut State, about: usize) {
     }
     let Some(lines) = slot.dropping.take() else { return };
     let name = slot.name();
-    let message = format_args!("\"{name}\" takes lines again, {lines} were dropped");
+    let message = format_args!("\"{name}\" keeps up again, {lines} lines were dropped");
     state.complain(about, &Telling::new(Level::Warn, message, About::default()));
 }
 

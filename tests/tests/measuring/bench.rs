@@ -126,14 +126,14 @@ fn every_answer_an_error_has_a_status_of_its_own() {
 #[test]
 fn what_cannot_be_loaded_is_told_in_one_sentence() {
     let nobody = format!("http://127.0.0.1:{}/", ports::free());
-    check_refused(&["-d", "1s", &nobody], "refuses connections: nothing listens there");
+    check_refused(&["-d", "1s", &nobody], "refuses connections: no process is listening there");
     check_refused(&["-d", "1s", "http://no-such-host.invalid/"], "no such host: \"no-such-host.invalid\"");
     check_refused(&["-d", "1s", "http://192.0.2.1/"], "--yes");
     check_refused(&["-d", "1s", "/page"], "begins with http://");
     check_refused(&["-c", "2", "-t", "3", &nobody], "3 threads need at least as many connections");
     check_refused(&["-c", "10", "-n", "5", &nobody], "5 requests cannot keep 10 connections busy");
-    check_refused(&["--http2", "-m", "0", &nobody], "-m 0: it has to be at least 1");
-    check_refused(&["--poisson", &nobody], "for an open loop: give --rate, or --find-max");
+    check_refused(&["--http2", "-m", "0", &nobody], "-m 0: write a number of at least 1");
+    check_refused(&["--poisson", &nobody], "need an open loop: specify --rate or --find-max");
     check_refused(&["--log", "/nowhere/access.log", &nobody], "cannot be read");
     check_refused(&["-b", "@/nowhere/body", &nobody], "cannot be read");
     let plain = Origin::fixed(200, &[], b"");
@@ -142,13 +142,13 @@ fn what_cannot_be_loaded_is_told_in_one_sentence() {
         "write http:// instead of https://",
     );
     for (wrong, words) in [
-        (&["-c", "0", &nobody][..], "'--connections <N>': it has to be at least 1"),
+        (&["-c", "0", &nobody][..], "'--connections <N>': write a number of at least 1"),
         (&["-d", "soon", &nobody], "write a time such as"),
         (&["--status", "20", &nobody], "write a whole number from 100 to 999"),
         (&["--log", "-", "--speed", "0", &nobody], "write a factor such as 1, 10 or 0.5"),
-        (&["-t", "0", &nobody], "'--threads <N>': it has to be at least 1"),
-        (&["-n", "0", &nobody], "'--requests <N>': it has to be at least 1"),
-        (&["-d", "0", &nobody], "'--duration <TIME>': it has to be above zero"),
+        (&["-t", "0", &nobody], "'--threads <N>': write a number of at least 1"),
+        (&["-n", "0", &nobody], "'--requests <N>': write a number of at least 1"),
+        (&["-d", "0", &nobody], "'--duration <TIME>': write a time above zero"),
         (&["-L", "--max-redirs", "x", &nobody], "write a whole number from 0 to 4294967295"),
         (&["--rate", "-1", &nobody], ""),
         (&[], ""),
@@ -172,11 +172,11 @@ fn a_body_without_an_end_and_silence_end_the_command() {
             });
         }
     });
-    check_refused(&["-d", "1s", &format!("http://127.0.0.1:{port}/")], "has no end");
+    check_refused(&["-d", "1s", &format!("http://127.0.0.1:{port}/")], "an endless body");
     let (silent, port) = ports::listener();
     check_refused(
         &["-d", "1s", "--timeout", "300ms", &format!("http://127.0.0.1:{port}/")],
-        "gave no response within",
+        "did not respond within",
     );
     drop::<TcpListener>(silent);
 }
@@ -301,7 +301,7 @@ fn what_a_server_did_not_answer_in_time_is_told_and_so_is_an_early_end() {
     let status = running.wait(Duration::from_secs(30)).expect("it ends");
     assert_eq!(status.code(), Some(130), "it was stopped");
     let told = prefix.read("told");
-    for words in ["INTERRUPTED", "NOT REACHED: 200 requests/s were asked for", "Unfinished: ", "Errors: none"]
+    for words in ["INTERRUPTED", "NOT REACHED: 200 requests/s were requested", "Unfinished: ", "Errors: none"]
     {
         assert!(told.contains(words), "{words}: {told}");
     }
@@ -398,7 +398,7 @@ fn a_rate_that_needs_more_connections_than_ten_gets_them_and_an_unreached_one_na
     assert!(told.contains("as many connections as needed, up to "), "{told}");
     let (status, told, complained) = bench(&["--rate", "80", "-d", "2s", "-c", "4", &url]);
     assert_eq!(status, 0, "{complained}");
-    assert!(told.contains("NOT REACHED: 80 requests/s were asked for"), "{told}");
+    assert!(told.contains("NOT REACHED: 80 requests/s were requested"), "{told}");
     assert!(told.contains("all 4 connections were busy") && told.contains("(-c)"), "{told}");
 }
 
@@ -419,7 +419,7 @@ fn what_a_load_left_with_the_server_is_not_taken_for_a_single_request() {
     assert!(complained.contains("waiting for the end of the first response"), "{complained}");
     let words = in_one_line(&told);
     assert!(words.contains("The first single request took 1"), "{told}");
-    assert!(words.contains("the server was still busy with what came before"), "{told}");
+    assert!(words.contains("the server was still busy with earlier work"), "{told}");
     let single = words.split("ms under load and ").nth(1).and_then(|rest| rest.split("ms").next());
     let is_short = single.and_then(|number| number.parse::<f64>().ok()).is_none_or(|number| number < 300.0);
     assert!(is_short, "{told}");
@@ -444,7 +444,7 @@ fn an_api_whose_answers_end_late_under_load_is_not_named_as_the_limit() {
     assert_eq!((status, complained.as_str()), (0, ""));
     let words = in_one_line(&told);
     assert!(words.contains("arrives 4") && words.contains("after their first byte"), "{told}");
-    assert!(words.contains("Nagle's algorithm") && !words.contains("waits its turn"), "{told}");
+    assert!(words.contains("Nagle's algorithm") && !words.contains("requests are queued"), "{told}");
 }
 
 #[test]
@@ -462,10 +462,10 @@ fn a_log_may_come_from_a_pipe_and_nothing_is_read_for_ever() {
     zcat.stdin.take().expect("it is piped").write_all(line.as_bytes()).expect("it is read");
     assert!(zcat.wait().expect("it ends").success());
     assert!(origin.requests().iter().skip(1).all(|request| request.target() == "/piped"));
-    check_refused(&["--log", "/dev/zero", &url], "/dev/zero cannot be read: it has a line that does not end");
+    check_refused(&["--log", "/dev/zero", &url], "/dev/zero cannot be read: it has an endless line");
     check_refused(&["--log", "/dev/null", &format!("{url}/prefix")], "a log has its own paths");
     check_refused(&["-b", "@/dev/zero", &url], "/dev/zero is larger than 256 MB");
-    check_refused(&["-b", "@", &url], "names no file");
+    check_refused(&["-b", "@", &url], "has no file name");
     let few = Command::new("sh")
         .args(["-c", "ulimit -n 200; exec \"$0\" bench -q -d 1s -c 1000 \"$1\""])
         .arg(binary())

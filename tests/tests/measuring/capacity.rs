@@ -132,10 +132,10 @@ fn what_cannot_be_measured_ends_with_one_sentence() {
     let (here, closed) = (origin.address(), ports::free());
     let refused = format!("http://127.0.0.1:{closed}/");
     for (urls, says) in [
-        (vec![refused], "nothing listens there".to_owned()),
-        (vec![format!("http://{here}/a"), format!("http://{here}/b")], "ask for different things".to_owned()),
-        (vec![format!("http://{here}/a"); 2], "are one server".to_owned()),
-        (vec![format!("https://{here}/")], "TLS is not spoken to the servers".to_owned()),
+        (vec![refused], "no process is listening there".to_owned()),
+        (vec![format!("http://{here}/a"), format!("http://{here}/b")], "have different paths".to_owned()),
+        (vec![format!("http://{here}/a"); 2], "are the same server".to_owned()),
+        (vec![format!("https://{here}/")], "TLS to the servers behind the proxy is not supported".to_owned()),
         (vec![format!("http://{}/", failing.address())], "responds with 500".to_owned()),
         (vec!["http://192.0.2.1.invalid/".to_owned()], "no such host".to_owned()),
         (vec!["ftp://127.0.0.1/".to_owned()], "cannot be loaded".to_owned()),

@@ -89,11 +89,11 @@ fn what_looks_like_a_template_is_told_where_nothing_fills_it() {
     let prefix = Prefix::new();
     let rows = prefix.write("rows.csv", "id\n1\n2\n").display().to_string();
     for (arguments, words) in [
-        (&[at("{{id}}")][..], "{{id}} is sent as it is: only --data-file puts something in its place"),
-        (&[at("{id}")], "{id} is sent as it is: {{id}} with --data-file puts something in its place"),
-        (&["-b".to_owned(), "{{name}}".to_owned(), at("")], "{{name}} is sent as it is"),
+        (&[at("{{id}}")][..], "{{id}} is sent literally: only --data-file replaces it"),
+        (&[at("{id}")], "{id} is sent literally: use {{id}} and --data-file to replace it"),
+        (&["-b".to_owned(), "{{name}}".to_owned(), at("")], "{{name}} is sent literally"),
         (&["-b".to_owned(), "{\"a\":{\"b\":1}}".to_owned(), at("")], ""),
-        (&["--data-file".to_owned(), rows.clone(), at("{id}")], "names a column of"),
+        (&["--data-file".to_owned(), rows.clone(), at("{id}")], "contains a column of"),
         (&["--data-file".to_owned(), rows, at("{{id}}")], ""),
     ] {
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -157,7 +157,7 @@ fn another_address_and_a_socket_in_the_file_system_take_the_place_of_the_urls_ow
         "the host stays: {complained}"
     );
     let (status, _, complained) = bench(&["--connect-to", "a:b:c:1", "http://api.invalid/"]);
-    assert!(status == 1 && complained.contains("column 3: \"b\" is no port"), "{complained}");
+    assert!(status == 1 && complained.contains("column 3: invalid port \"b\""), "{complained}");
     let site = "error_log @DIR@/error.log; pid @DIR@/nginx.pid; events {} http { access_log off;
         server { listen 127.0.0.1:@PORT@; listen unix:@DIR@/socket; location / { return 200 $host; } } }";
     let server = Server::start_in(Prefix::new(), site, &[]);

@@ -460,7 +460,7 @@ fn wrong_use_ends_in_one_sentence() {
         (&[&failing], "responds with 500"),
         (&["https://127.0.0.1:1/"], "refuses connections"),
         (&["ftp://127.0.0.1/"], "cannot be loaded"),
-        (&[&closed, "--steps", "nonsense"], "is no step"),
+        (&[&closed, "--steps", "nonsense"], "unknown step"),
         (&[&closed, "--against", "apache"], "not a known peer"),
         (&["--print", "alone"], "without a proxy"),
         (&["http://192.0.2.1/", "--steps", "lock-quiet"], "comes after"),
@@ -691,7 +691,7 @@ fn the_demo_says_that_its_api_is_simulated_and_what_to_type_next() {
     let page = prefix.join("demo.html");
     let output = command(&["demo", "-d", "1s"]).output().expect("the binary runs");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.code() == Some(1) && said.contains("a demo takes 45s at the least"), "{said}");
+    assert!(output.status.code() == Some(1) && said.contains("a demo takes at least 45s"), "{said}");
     let output = command(&["demo", "--html"]).arg(&page).output().expect("the binary runs");
     let said =
         String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);

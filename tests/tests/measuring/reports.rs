@@ -84,5 +84,5 @@ fn runs_are_compared_with_runs_and_the_exit_status_says_what_became_of_it() {
     assert!(of_a_page.contains("run.html: not JSON") && of_a_page.lines().count() == 1, "{of_a_page}");
     let (status, _, of_three) = compare(&[&json, &json, &json]);
     assert_eq!(status, 1);
-    assert!(of_three.contains("the runs after the change stand behind --with"), "{of_three}");
+    assert!(of_three.contains("specify the runs after the change with --with"), "{of_three}");
 }

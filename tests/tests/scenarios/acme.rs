@@ -98,9 +98,7 @@ fn either_challenge_shows_whose_a_name_is_before_any_rule_and_until_then_handsha
     let server = Server::start(&text, &[]);
     let root = authority.root(0);
     // Nobody knows the names yet.
-    server.says(
-        "acme_issuer \"asks\": no certificate for a.test: the server could not see that a.test is ours: ",
-    );
+    server.says("acme_issuer \"asks\": no certificate for a.test: the server could not validate a.test: ");
     server.says("acme_issuer \"shakes\": no certificate for www.b.test and 2 more: ");
     assert_eq!(ask(&root, "a.test", ports.tls), None);
     server.says("the certificate of this server has not been issued yet, for a.test");
@@ -230,11 +228,11 @@ fn an_account_that_the_authority_knows_elsewhere_is_bound_to_and_nothing_of_keys
         )
     };
     let server = Server::start(&text(""), &[]);
-    server.says("the server takes accounts alone that it knows already; write external_account_key");
+    server.says("the server requires an external account; add external_account_key");
     let wrong = KEY.replace('z', "y");
     server.rewrite(&text(&format!("external_account_key kid-1 data:{wrong};")), &[]);
     server.signal(Signal::HUP);
-    server.says("acme_issuer \"test\": no certificate for a.test: the server refused: ");
+    server.says("acme_issuer \"test\": no certificate for a.test: the server rejected the request: ");
     server.prefix().write("mac.txt", &format!("{KEY}\n"));
     server.rewrite(&text("external_account_key kid-1 @DIR@/mac.txt;"), &[]);
     server.signal(Signal::HUP);

@@ -94,7 +94,7 @@ fn a_signal_goes_to_no_other_program_that_the_pid_file_names() {
     assert!(other.wait(std::time::Duration::from_secs(20)).is_some());
     let output = command(prefix.path(), &file).args(["-s", "quit"]).output().expect("the binary runs");
     let text = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && text.contains("does not run"), "{text}");
+    assert!(!output.status.success() && text.contains("is not running"), "{text}");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_line_without_arguments_and_without_a_configuration_gets_help() {
     for words in [
         "millstream serve http://127.0.0.1:8000",
         "Usage",
-        "/etc/millstream/conf/nginx.conf, which is not there",
+        "/etc/millstream/conf/nginx.conf, which does not exist",
     ] {
         assert!(text.contains(words), "{text}");
     }

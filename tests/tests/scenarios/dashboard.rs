@@ -299,7 +299,7 @@ fn an_optional_dashboard_is_done_without_where_its_port_is_taken() {
         http { access_log off; dashboard @DASHBOARD@; server { listen 127.0.0.1:@PORT@; return 204; } }";
     let server = Server::start(template, &[("DASHBOARD", &format!("{port} optional"))]);
     assert_eq!(server.get("/").status, 204);
-    server.says("there is no dashboard");
+    server.says("the dashboard is not available");
     let refused = Server::try_start(Prefix::new(), template, &[("DASHBOARD", &port.to_string())]);
     assert!(refused.err().is_some_and(|refused| refused.output.contains("another process listens there")));
 }

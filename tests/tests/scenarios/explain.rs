@@ -116,7 +116,7 @@ fn a_refusal_is_told_as_that_of_the_last_answer_with_what_to_change() {
     );
     server.get("/cookie");
     check(&server, "/cookie", &[], &[last, "sets a cookie", "belongs to one client"]);
-    check(&server, "/away/x", &[], &["every request here purges"]);
+    check(&server, "/away/x", &[], &["every request to this location is a purge"]);
     server.get_with("/languages", &[("Accept-Language", "de, en;q=0.5")]);
     check(
         &server,
@@ -147,7 +147,7 @@ fn a_part_is_a_hit_only_for_ranges_within_it() {
             &server,
             "/part/a",
             fields,
-            &["now       MISS: only a part is stored, bytes 200-299 of 1000", part],
+            &["now       MISS: only a part of the response is stored (bytes 200-299 of 1000)", part],
         );
     }
     assert_eq!(ask("bytes=500-510").field("x-cache-status"), Some("MISS"));
@@ -181,12 +181,12 @@ fn the_running_process_is_asked_although_its_file_has_a_mistake_by_now() {
     let server = Server::start(TEMPLATE, &[("ORIGIN", &origin.address())]);
     let broken = TEMPLATE.replace("slice 100;", "slyce 100;");
     server.rewrite(&broken, &[("ORIGIN", &origin.address())]);
-    check(&server, "/x", &[], &["MISS: nothing is stored under this key", "has a mistake now"]);
+    check(&server, "/x", &[], &["MISS: nothing is stored under this key", "now has an error"]);
     let url = format!("http://127.0.0.1:{}/x", server.port());
     let told = run(&server, &["purge", &url]);
-    assert!(told.contains("nothing was stored in zone answers under http"), "{told}");
+    assert!(told.contains("no responses stored in zone answers under http"), "{told}");
     let told = run(&server, &["purge", "--tag", "a,b"]);
-    assert!(told.contains("no response has the tag \"a,b\""), "{told}");
+    assert!(told.contains("invalid tag \"a,b\""), "{told}");
 }
 
 #[test]
@@ -202,7 +202,8 @@ fn who_refuses_a_purge_of_several_locations_is_named() {
     assert!(refused.text().contains("location /guarded/ ("), "{}", refused.text());
     wait::until("the log names it too", || {
         let log = server.log();
-        log.contains("proxy_cache_purge_token of location /guarded/ (") && log.contains("it has no token")
+        log.contains("proxy_cache_purge_token of location /guarded/ (")
+            && log.contains("the request has no token")
     });
 }
 
@@ -240,13 +241,13 @@ fn a_host_that_no_server_has_is_said_to_reach_the_default_one() {
     }
     let origin = api();
     let server = Server::start(TEMPLATE, &[("ORIGIN", &origin.address())]);
-    let note = "no server has the name nowhere.example: the default server is used";
+    let note = "no server_name matches nowhere.example: the default server is used";
     let url = format!("http://nowhere.example:{}/a", server.port());
     for told in [run(&server, &["explain", &url]), run(&server, &["purge", &url])] {
         assert!(told.contains(note), "{told}");
     }
     let url = format!("http://127.0.0.1:{}/a", server.port());
     for told in [run(&server, &["explain", &url]), run(&server, &["purge", &url])] {
-        assert!(!told.contains("no server has"), "{told}");
+        assert!(!told.contains("no server_name matches"), "{told}");
     }
 }

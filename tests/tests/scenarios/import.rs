@@ -169,10 +169,10 @@ fn a_configuration_as_debian_lays_it_out_comes_over_and_runs() {
     assert!(answer.starts_with("nginx can run on Millstream: 6 files and 1 link copied to "), "{said}");
     assert!(answer.ends_with(" things differ."), "{said}");
     for told in [
-        "nginx.conf:3:5: the pid file /run/nginx.pid is nginx.pid here, since nginx writes that one",
+        "nginx.conf:3:5: the pid file /run/nginx.pid is replaced by nginx.pid, because nginx writes to the original",
         "nginx.conf:11:2: \"sendfile\" has no effect here: ",
-        "the cache /var/cache/nginx/api is cache/api here, since nginx writes that one; it begins empty",
-        "the log /var/log/nginx/site/access.log is logs/site-access.log here",
+        "the cache /var/cache/nginx/api is replaced by cache/api, because nginx writes to the original; it is empty at first",
+        "the log /var/log/nginx/site/access.log is replaced by logs/site-access.log",
         "responses without caching headers are stored and sent to every client",
         "\"gzip_no_buffer\"",
         "it is ignored: this changes only performance and resources",
@@ -223,7 +223,7 @@ fn a_configuration_that_cannot_run_is_told_with_each_error_and_leaves_nothing_be
         "{said}"
     );
     assert_eq!(machine.leavings(), [""; 0]);
-    for (what, told) in [("nowhere", "nowhere"), ("share", "there is no nginx.conf in")] {
+    for (what, told) in [("nowhere", "nowhere"), ("share", "contains no nginx.conf")] {
         let (status, said) = machine.import(&[what, "--to", "new"]);
         assert!(
             status == Some(1) && first(&said).contains(told) && said.contains("was not copied"),
@@ -260,10 +260,12 @@ fn files_that_differ_stay_unless_force_is_asked_for_and_are_kept_then() {
     let (status, said) = machine.import(&["nginx", "--to", "new", "--force"]);
     assert_eq!(status, Some(0), "{said}");
     assert!(
-        said.contains("conf.d/mine.conf if its site is gone: it was there before, and is included as well"),
+        said.contains(
+            "conf.d/mine.conf if its site no longer exists: the file was there before, and is still included"
+        ),
         "{said}"
     );
-    assert!(said.contains("what was replaced is in ") && said.contains("new.before-import"), "{said}");
+    assert!(said.contains("the replaced files are in ") && said.contains("new.before-import"), "{said}");
     assert_eq!(machine.leavings(), ["new", "new.before-import"]);
     assert_eq!(machine.tree("new.before-import"), ["nginx.conf: # mine\nevents {}\n"]);
     assert_eq!(
@@ -294,7 +296,7 @@ fn certificates_stay_where_they_are_and_relative_names_go_on_resolving() {
     let nginx = machine.at("nginx");
     let (certificate, key) = (nginx.join("tls/server.pem"), nginx.join("tls/server.key"));
     let stay = format!(
-        "these stay where they are, and are read from there: {}, {}",
+        "these files are not copied, and are read from their present place: {}, {}",
         key.display(),
         certificate.display()
     );
@@ -314,7 +316,7 @@ fn whoever_holds_the_port_is_named() {
     let _held = TcpListener::bind(("127.0.0.1", machine.port)).expect("it is free");
     let (status, said) = machine.import(&["nginx", "--to", "new", "--dry-run"]);
     assert_eq!(status, Some(0), "{said}");
-    let told = format!("127.0.0.1:{} is held by ", machine.port);
+    let told = format!("127.0.0.1:{} is in use by ", machine.port);
     assert!(said.contains(&told) && said.contains("stop it first"), "{said}");
 }
 
@@ -333,10 +335,10 @@ fn a_loop_of_links_a_file_that_nobody_may_read_and_a_target_around_the_origin_ar
     assert!(status == Some(1) && first(&said).contains("1 error"), "a folder is no file: {said}");
     fs::remove_dir(machine.at("nginx/sites-enabled/folder")).expect("own directory");
     for (to, told) in [
-        ("nginx", "lies in"),
-        (".", "lies in"),
-        ("share", "no nginx.conf among them"),
-        ("none/new", "is not there"),
+        ("nginx", "is inside"),
+        (".", "is inside"),
+        ("share", "contains no nginx.conf"),
+        ("none/new", "does not exist"),
     ] {
         let (status, said) = machine.import(&["nginx", "--to", to]);
         assert!(status == Some(1) && said.contains(told), "{to}: {said}");

@@ -143,7 +143,7 @@ fn a_request_is_logged_in_the_file_that_it_names_and_in_none_outside_of_the_dire
     wait::until("the errors are told", || {
         let log = server.log();
         log.contains("/nowhere\" failed")
-            && (is_nginx() || log.contains("../up.log\" would leave its directory"))
+            && (is_nginx() || log.contains("../up.log\" points outside its directory"))
     });
     let mut names: Vec<_> = fs::read_dir(&logs)
         .expect("own directory")

@@ -76,7 +76,7 @@ fn a_server_that_answers_errors_is_out_over_a_reload_and_back_when_it_is_well() 
         assert_eq!(two.count(), asked, "a reload brings nobody back");
     }
     mood.store(200, Ordering::SeqCst);
-    wait::until("it is back", || said(&server, &["is back after its ejection", &other]) > 0);
+    wait::until("it is back", || said(&server, &["is no longer ejected", &other]) > 0);
     wait::until("it is asked", || two.count() > asked + 10 && second(&server).0 == "up");
     let report = load.finish();
     assert!(report.failures.iter().all(|failure| failure.contains("500")), "{:?}", report.failures);

@@ -190,7 +190,9 @@ fn strangers_may_not_purge_and_the_log_says_why() {
         assert_eq!(purge(&server, &[("Host", "blog.example"), (field, "127.0.0.1")]), 403, "{field}");
     }
     assert_eq!(gone(&server), [""; 0]);
-    wait::until("the log says why", || server.log().contains("purge refused: it was passed on by a proxy"));
+    wait::until("the log says why", || {
+        server.log().contains("purge refused: the request was forwarded by a proxy")
+    });
 
     let server = start(&origin, "proxy_cache_purge_allow 192.0.2.0/24;", "");
     assert_eq!(purge(&server, &[]), 403);
@@ -394,10 +396,13 @@ fn the_command_purges_through_the_control_socket() {
     assert_eq!(gone(&server), PATHS);
 
     for (arguments, expected) in [
-        (&["purge", "--zone", "nowhere", "--all"][..], "there is no cache zone \"nowhere\", only: answers"),
-        (&["purge"], "name a URL"),
+        (
+            &["purge", "--zone", "nowhere", "--all"][..],
+            "cache zone \"nowhere\" not found; existing zones: answers",
+        ),
+        (&["purge"], "specify a URL"),
         (&["purge", "--all"], "need --zone"),
-        (&["purge", "ftp://x/"], "is no URL"),
+        (&["purge", "ftp://x/"], "invalid URL"),
     ] {
         let refused = run(&server, arguments);
         assert!(!refused.status.success());
@@ -617,7 +622,10 @@ fn serve_has_a_control_socket_that_its_port_finds() {
     serving.signal(Signal::INT);
     assert!(serving.wait(std::time::Duration::from_secs(15)).is_some());
     assert_eq!(std::fs::read_dir(prefix.join("millstream")).expect("it was made").count(), 0);
-    assert!(text(&command(&["purge", &url]).stderr).contains("no millstream serve has a control socket in"));
+    assert!(
+        text(&command(&["purge", &url]).stderr)
+            .contains("no control socket of millstream serve was found in")
+    );
 }
 
 /// A request waits at the API during a purge.
@@ -710,7 +718,7 @@ fn a_purge_of_a_url_that_finds_nothing_is_no_success() {
         let nothing = run(&server, &["purge", &url("/never")]);
         assert_eq!(nothing.status.code(), Some(1));
         assert!(
-            text(&nothing.stdout).contains("nothing was stored in zone answers"),
+            text(&nothing.stdout).contains("no responses stored in zone answers"),
             "{}",
             text(&nothing.stdout)
         );

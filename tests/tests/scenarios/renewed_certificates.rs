@@ -62,18 +62,18 @@ fn a_pair_that_is_written_over_is_in_use_when_it_is_whole_and_a_broken_one_is_to
     assert_eq!(serial(server.port()), "11");
     // One after the other, with as much time between as it takes to see that they do not belong together.
     copy(server.prefix(), "two", "pem");
-    server.says("does not belong to the certificate in");
+    server.says("does not match the certificate in");
     assert!(
-        server.log().contains("live/cert.pem\"; the certificate before stays in use"),
+        server.log().contains("live/cert.pem\"; the previous certificate stays in use"),
         "{}",
         server.log()
     );
     assert_eq!(serial(server.port()), "11");
     copy(server.prefix(), "two", "key");
-    server.says("live/cert.pem\" has changed and is in use");
+    server.says("live/cert.pem\" has changed, the new certificate is in use");
     assert_eq!(serial(server.port()), "12");
     server.prefix().write("live/cert.pem", "no certificate");
-    server.says("holds no certificate");
+    server.says("contains no certificate");
     assert_eq!(serial(server.port()), "12");
     // By a rename, as editors and programs do that want no half of a file to be seen.
     for kind in ["key", "pem"] {

@@ -254,14 +254,14 @@ fn its_user_cannot_signal_the_process_in_the_pid_file_and_a_serving_process_that
         wait::until("another one serves", || ![opener, before].contains(&serving(opener)));
         wait::until("it answers", || server.client().get("/").is_ok_and(|answer| answer.text() == "one"));
         wait::until("it is told", || {
-            error_log(&server).contains(&format!("the serving process {before} ended unexpectedly {how}"))
+            error_log(&server).contains(&format!("serving process {before} exited {how}"))
         });
         before = serving(opener);
     }
     // What it asks for on its own is not done: only a signal to the opener is one of root's.
     server.rewrite(SITE, &[("TEXT", "two")]);
     for (signal, told) in
-        [("-HUP", "the configuration cannot be read"), ("-USR2", "the new process cannot be started")]
+        [("-HUP", "the configuration cannot be read"), ("-USR2", "cannot start the new process")]
     {
         assert!(kill(signal, before));
         wait::until(told, || error_log(&server).contains(told));
@@ -335,7 +335,9 @@ fn what_root_alone_may_read_and_write_is_had_at_a_reload_a_rotation_and_a_renewa
     }
     assert_eq!([owner("logs"), owner("cache/deep"), owner("roots.sock")], [Some(0); 3]);
     put(server.prefix(), "two");
-    wait::until("the pair is in use", || error_log(&server).contains("has changed and is in use"));
+    wait::until("the pair is in use", || {
+        error_log(&server).contains("has changed, the new certificate is in use")
+    });
     let more =
         format!("server {{ listen 127.0.0.1:{below}; access_log @DIR@/logs/more.log; return 200 more; }}");
     let more = more.replace("@DIR@", server.prefix().path().to_str().expect("a path"));
@@ -417,7 +419,9 @@ fn files_whose_names_fill_many_messages_are_included_at_a_reload_and_followed() 
     });
     assert_eq!(serving(server.id()), first, "{}", error_log(&server));
     put(server.prefix(), "two");
-    wait::until("a pair is in use", || error_log(&server).contains("has changed and is in use"));
+    wait::until("a pair is in use", || {
+        error_log(&server).contains("has changed, the new certificate is in use")
+    });
     assert!(!error_log(&server).contains("cannot be watched"), "{}", error_log(&server));
 }
 
@@ -429,7 +433,7 @@ fn a_link_in_a_log_folder_of_the_services_user_is_not_followed_with_roots_rights
     let prefix = prefix();
     chown(prefix.join("logs"), Some(USER), Some(USER)).expect("root may");
     let server = Server::start_in(prefix, SITE, &[("TEXT", "one")]);
-    let told = "does not belong to root: links in it are not followed";
+    let told = "is not owned by root: symbolic links in it are not followed";
     assert!(server.log().contains(told), "{}", server.log());
     let roots = server.prefix().join("roots");
     fs::create_dir(&roots).expect("own directory");
@@ -480,7 +484,7 @@ fn a_pid_file_in_a_folder_of_the_services_user_is_written_through_no_link_and_ov
         ("a link to nothing", |roots, pid| symlink(roots.with_extension("made"), pid).expect("a link")),
         ("a second name", |roots, pid| fs::hard_link(roots, pid).expect("a second name")),
     ];
-    let told = "a link that another user may have made is not followed";
+    let told = "a symbolic link that another user may have created is not followed";
     for (name, place) in refused {
         let prefix = theirs();
         place(&roots, &prefix.join("nginx.pid"));
@@ -523,7 +527,7 @@ fn a_daemon_lets_go_of_the_terminal_and_a_start_that_fails_says_so_with_its_stat
         &[("TEXT", "one")],
     );
     let refused = unknown.err().expect("there is no such user");
-    assert!(refused.output.contains("there is no user \"no-such-user\""), "{refused:?}");
+    assert!(refused.output.contains("user \"no-such-user\" not found"), "{refused:?}");
     assert!(refused.status.is_some_and(|status| !status.success()), "{refused:?}");
     send(id, Signal::TERM);
     wait::until("the daemon ends", || !is_alive(id));

@@ -374,14 +374,14 @@ fn without_a_directory_for_its_control_socket_it_serves_and_says_so_as_does_purg
     std::fs::create_dir(&directory).expect("own directory");
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(&directory, open).expect("own directory");
-    let mut reason = "is open to other users";
+    let mut reason = "is accessible to other users";
     if rustix::process::geteuid().is_root() {
         std::os::unix::fs::chown(&directory, Some(65_432), None).expect("root may");
         reason = "belongs to another user";
     }
     let serving = Serving::start_in(prefix, &origin, &[]);
     let told = serving.prefix.read("output");
-    assert!(told.contains("there is no control socket: ") && told.contains(reason), "{told}");
+    assert!(told.contains("no control socket: ") && told.contains(reason), "{told}");
     let (done, text) = said(command(&serving.prefix, &["purge", "--tag", "x"]));
     assert!(!done && text.contains(reason), "{text}");
     assert_eq!(serving.client().get("/").expect("an answer").status, 200);
@@ -451,8 +451,10 @@ fn an_api_that_is_not_there_yet_is_a_warning_at_the_start() {
     let origin = Origin::fixed(200, &[], b"ok");
     let absent = nobody();
     let serving = Serving::start(&origin, &[&absent]);
-    wait_for(&serving, &format!("nothing listens at {absent} yet"));
-    assert!(!serving.prefix.read("output").contains(&format!("nothing listens at {}", origin.address())));
+    wait_for(&serving, &format!("no process is listening on {absent} yet"));
+    assert!(
+        !serving.prefix.read("output").contains(&format!("no process is listening on {}", origin.address()))
+    );
 }
 
 #[test]
@@ -467,7 +469,7 @@ fn an_api_s_socket_that_the_user_may_not_use_is_a_warning_at_the_start() {
     let origin = Origin::fixed(200, &[], b"ok");
     let url = format!("unix:{}", path.display());
     let serving = Serving::start_in(prefix, &origin, &[&url]);
-    wait_for(&serving, &format!("the user nobody may not connect to {url}"));
+    wait_for(&serving, &format!("the user nobody cannot connect to {url}"));
     wait_for(&serving, "--user");
 }
 
@@ -663,7 +665,7 @@ fn a_proxy_that_is_not_named_is_noticed_once() {
         }
         serving.client().get("/d").expect("an answer");
         let output = serving.prefix.read("output");
-        assert_eq!(output.matches("name it with trusted_proxy").count(), times, "{output}");
+        assert_eq!(output.matches("add it to trusted_proxy").count(), times, "{output}");
     }
 }
 
@@ -739,7 +741,7 @@ fn the_start_warns_of_purging_by_local_programs_where_it_is_allowed_and_names_no
     let token = Prefix::new();
     token.write("token", "0123456789abcdef\n");
     let by_token = format!("token={}", token.join("token").display());
-    let warning = "programs on this machine may purge, and so may all clients of a proxy on it that adds no X-Forwarded-For";
+    let warning = "programs on this machine may purge, and so may all clients of a local proxy that does not add X-Forwarded-For";
     for (arguments, warns, statuses) in [
         (&[][..], false, [403, 403]),
         (&["--purge", "off"], false, [403, 403]),

@@ -76,9 +76,7 @@ fn a_certificate_that_the_responder_calls_revoked_has_nothing_stapled_and_is_tol
     let (prefix, authority) = prepared();
     authority.responder.say(Some(Word::Revoked));
     let server = Server::start_in(prefix, SITE, &[("STAPLING", "ssl_stapling on;")]);
-    server.says(
-        "the certificate status is \"revoked\"; it is asked again in 300 s, responder http://127.0.0.1:",
-    );
+    server.says("the certificate status is \"revoked\"; retrying in 300 s, responder http://127.0.0.1:");
     assert!(has_none(&shake(server.port(), "ec")));
 }
 

@@ -266,7 +266,7 @@ fn without_any_writable_folder_there_is_no_start() {
     let output = command.args(["serve", "127.0.0.1:1", "--listen", &port]).output().expect("it runs");
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("no place for temporary files") && told.contains("/var/tmp ("), "{told}");
+    assert!(told.contains("no directory for temporary files") && told.contains("/var/tmp ("), "{told}");
 }
 
 const OF_A_USER: &str = "user www-data; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
@@ -411,9 +411,9 @@ fn a_cache_directory_that_the_user_may_not_enter_is_told_and_what_is_missing_abo
         .replace("@PLACE@", zones)
         .replace("location /", "proxy_cache b; location /a { proxy_cache a; } location /");
     let server = Server::start_in(prefix, &text, &[("ORIGIN", "127.0.0.1:1")]);
-    wait::until("it is told", || server.log().contains("nothing will be stored"));
+    wait::until("it is told", || server.log().contains("no responses will be stored"));
     let log = server.log();
-    let told: Vec<&str> = log.lines().filter(|line| line.contains("nothing will be stored")).collect();
+    let told: Vec<&str> = log.lines().filter(|line| line.contains("no responses will be stored")).collect();
     assert!(
         matches!(&told[..], [one] if one.contains("closed/cache") && one.contains("nginx.conf:4:")),
         "{log}"

@@ -98,9 +98,9 @@ fn a_person_sees_the_load_and_looks_through_the_tables_with_the_keys() {
         ("3", "responses/s"),
         ("4", "goods"),
         ("5", "shop"),
-        ("6", "what happened"),
+        ("6", "event"),
         ("\t", "API time"),
-        ("\x1b[Z", "what happened"),
+        ("\x1b[Z", "event"),
     ] {
         terminal.press(key);
         terminal.until(&format!("{key:?} leads to another table"), |text| text.contains(expected));
@@ -108,7 +108,7 @@ fn a_person_sees_the_load_and_looks_through_the_tables_with_the_keys() {
     terminal.press("2");
     terminal.until("two servers", |text| text.contains("● up") && text.contains("backup"));
     terminal.press("/api-none");
-    terminal.until("a filter is typed", |text| text.contains("nothing fits the filter"));
+    terminal.until("a filter is typed", |text| text.contains("no rows match the filter"));
     terminal.press("\x1b");
     terminal.until("it is taken away", |text| text.contains("● up"));
     terminal.press("t");
@@ -168,7 +168,8 @@ fn it_says_that_the_server_is_away_and_goes_on_when_it_is_there_again() {
     terminal.until("it follows the new configuration", |text| text.contains("configuration 2"));
     assert!(shop.server.stop(Signal::QUIT).is_some_and(|status| status.success()), "it holds nobody up");
     terminal.until("that it is away", |text| {
-        text.contains("away, trying again: nothing listens at 127.0.0.1:") && !text.contains("live")
+        text.contains("disconnected, reconnecting: no process is listening on 127.0.0.1:")
+            && !text.contains("live")
     });
     shop.server.run().expect("it starts again");
     terminal.until("it follows again", |text| text.contains("live") && text.contains("configuration 1"));
@@ -285,9 +286,9 @@ fn who_is_not_there_or_does_not_admit_is_told_in_a_sentence_and_an_exit_status()
     let nobody = format!("http://127.0.0.1:{}", ports::free());
     let (mut over_https, mut twice) = (top(&["https://localhost/"]), top(&["8081", "--control", "/x.sock"]));
     for (command, expected) in [
-        (&mut top(&[&nobody]), "nothing listens at 127.0.0.1:"),
-        (&mut top(&["--control", "/nowhere.sock"]), "nothing listens at /nowhere.sock"),
-        (&mut over_https, "https is not spoken"),
+        (&mut top(&[&nobody]), "no process is listening on 127.0.0.1:"),
+        (&mut top(&["--control", "/nowhere.sock"]), "no process is listening on /nowhere.sock"),
+        (&mut over_https, "https is not supported"),
         (&mut twice, "cannot be used with"),
     ] {
         let done = printed(command);
@@ -306,7 +307,7 @@ fn who_is_not_there_or_does_not_admit_is_told_in_a_sentence_and_an_exit_status()
     // Even a person at a terminal reads it below the prompt.
     let mut terminal = Terminal::start(&mut top(&[&nobody]), 80, 24);
     assert_eq!(terminal.ends().code(), Some(1));
-    terminal.until("why", |text| text.contains("nothing listens"));
+    terminal.until("why", |text| text.contains("no process is listening"));
     assert!(terminal.is_given_back());
 }
 

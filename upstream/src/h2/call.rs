@@ -78,7 +78,7 @@ impl Call {
         ongoing.stream.poll_read_into(context, buffer, at_most).map_err(|error| {
             match (error.kind(), ongoing.lost()) {
                 (io::ErrorKind::InvalidData, _) => {
-                    ExchangeError::BadFrame("a body that is not as long as its Content-Length")
+                    ExchangeError::BadFrame("a body that does not match its Content-Length")
                 }
                 (_, Some(lost)) => lost.error(true),
                 (_, None) => ExchangeError::Read(error),

@@ -35,7 +35,7 @@ fn check_protocol(input: &[u8]) -> Result<(), Broken> {
     match input {
         _ if other_protocol::is_tls(input) => Err(Broken(ErrorCode::InadequateSecurity, "a TLS record")),
         [b'H', b'T', b'T', b'P', b'/', ..] => {
-            Err(Broken(ErrorCode::Http11Required, "a response in HTTP/1: it does not speak HTTP/2"))
+            Err(Broken(ErrorCode::Http11Required, "an HTTP/1 response: it does not support HTTP/2"))
         }
         _ => Ok(()),
     }
@@ -89,13 +89,10 @@ impl Reader {
         if !std::mem::replace(&mut self.has_begun, true)
             && !matches!(frame, Frame::Settings { ack: false, .. })
         {
-            return Err(Broken(ErrorCode::ProtocolError, "no SETTINGS at first"));
+            return Err(Broken(ErrorCode::ProtocolError, "no SETTINGS frame at the start"));
         }
         if self.idle_frames.overflow(&frame, clock::now) {
-            return Err(Broken(
-                ErrorCode::EnhanceYourCalm,
-                "10,000 frames in 100 seconds that carry nothing",
-            ));
+            return Err(Broken(ErrorCode::EnhanceYourCalm, "10,000 useless frames within 100 seconds"));
         }
         let block = self.blocks.take(&frame, LIMITS.total)?;
         if !matches!(frame, Frame::Settings { .. }) && !self.blocks.has_begun() {
@@ -123,7 +120,7 @@ impl Reader {
                 Ok(())
             }
             Frame::PushPromise { .. } => {
-                Err(Broken(ErrorCode::ProtocolError, "a PUSH_PROMISE frame, which SETTINGS had disabled"))
+                Err(Broken(ErrorCode::ProtocolError, "a PUSH_PROMISE frame although push is disabled"))
             }
             Frame::Priority { .. } | Frame::PriorityUpdate { .. } | Frame::Unknown { .. } => Ok(()),
         }
@@ -181,9 +178,9 @@ fn ended(call: &Ongoing) -> Result<(), FieldsError> {
 
 fn what(bad: BadBody) -> &'static str {
     match bad {
-        BadBody::Ended => "something behind the end of a stream",
-        BadBody::Flow => "more than a window has room for",
-        BadBody::Length => "a body that is not as long as its Content-Length",
+        BadBody::Ended => "a frame after the end of a stream",
+        BadBody::Flow => "a frame that violates flow control",
+        BadBody::Length => "a body that does not match its Content-Length",
     }
 }
 
@@ -201,7 +198,7 @@ fn take_data(link: &Link, stream: u32, data: &[u8], flow: u32, is_last: bool) ->
         return link.carrier.received(flow, 0).map_err(overfull);
     };
     if !call.is_headed() {
-        give_up(&call, ErrorCode::ProtocolError, Lost::Broken("a DATA frame before the response's head"));
+        give_up(&call, ErrorCode::ProtocolError, Lost::Broken("a DATA frame before the response header"));
         return link.carrier.received(flow, 0).map_err(overfull);
     }
     match call.stream.receive(data, flow, is_last).map_err(overfull)? {
@@ -261,5 +258,5 @@ fn take_reset(link: &Link, stream: u32, code: ErrorCode) -> Result<(), Broken> {
 }
 
 fn overfull(BadWindow: BadWindow) -> Broken {
-    Broken(ErrorCode::FlowControlError, "more than a window has room for")
+    Broken(ErrorCode::FlowControlError, "a frame that violates flow control")
 }

@@ -69,7 +69,7 @@ impl Ongoing {
             if let (false, Some(length)) = (is_bodiless, length(&answer.headers)?) {
                 if answer.is_last && length > 0 {
                     // RFC 9113 §8.1.1.
-                    return Err("a body that is not as long as its Content-Length");
+                    return Err("a body that does not match its Content-Length");
                 }
                 self.stream.announce(length);
             }

@@ -61,7 +61,7 @@ impl Blocks {
         most: usize,
     ) -> Result<Option<Block<'static>>, BadBlock> {
         let Some(mut block) = self.0.take() else {
-            return Err(BadBlock(ErrorCode::ProtocolError, "a CONTINUATION frame that continues nothing"));
+            return Err(BadBlock(ErrorCode::ProtocolError, "a CONTINUATION frame without a header block"));
         };
         if block.stream != stream {
             return Err(self.interrupted());
@@ -117,6 +117,6 @@ mod tests {
             assert!(blocks.take(&frame, 4).is_err_and(|bad| bad.1.contains(words)), "{frame:?}");
         }
         let alone = Blocks::default().take(&more(1, b"x", true), 4);
-        assert!(alone.is_err_and(|bad| bad.1.contains("continues nothing")));
+        assert!(alone.is_err_and(|bad| bad.1.contains("without a header block")));
     }
 }

@@ -166,7 +166,7 @@ fn rare<'a>(head: &FrameHead, payload: &'a [u8]) -> Result<Frame<'a>, FrameError
             Frame::Continuation { stream, fragment: payload, end_headers: head.has(flag::END_HEADERS) }
         }
         kind::PRIORITY_UPDATE => match number(payload) & STREAM {
-            0 => return Err(protocol("a PRIORITY_UPDATE frame for no stream")),
+            0 => return Err(protocol("a PRIORITY_UPDATE frame for stream 0")),
             stream => Frame::PriorityUpdate { stream, value: payload.get(4..).unwrap_or_default() },
         },
         kind => Frame::Unknown { kind },

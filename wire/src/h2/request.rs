@@ -94,7 +94,7 @@ impl Request<'_> {
         match (line.called, &mut self.start) {
             (LineName::Pseudo(pseudo), Start::Pseudo(fields)) => fields.take(pseudo, &line, self.bytes),
             (LineName::Pseudo(_), Start::Written(_)) => {
-                Err(RequestError::Malformed("a pseudo-header behind other headers"))
+                Err(RequestError::Malformed("a pseudo-header after other headers"))
             }
             (LineName::Field(id), Start::Written(_)) => self.field(id, line),
             (LineName::Field(id), Start::Pseudo(_)) => {

@@ -36,18 +36,18 @@ fn what_the_unit_says_and_what_nginx_writes_changes_in_the_folder_of_packages() 
                 access_log '/var/log/nginx/my access.log';\n    client_body_temp_path /var/lib/nginx/body;\n    include \"@/conf.d/*.conf\";\n}\n";
     let expected = "# user www-data adm;\n pid /run/millstream/nginx.pid;\nevents {}\nhttp { dashboard 127.0.0.1:8081 optional; root /usr/share/nginx/html;\n    \
                     error_log /dev/stderr warn;\n    access_log \"/var/log/millstream/my access.log\";\n    client_body_temp_path /var/cache/millstream/body;\n    \
-                    include conf.d/*.conf;\n}\n\n# Added by millstream import, as nginx has defaults of its own.\nerror_log /var/log/millstream/error.log;\n";
+                    include conf.d/*.conf;\n}\n\n# Added by millstream import, because nginx has other defaults.\nerror_log /var/log/millstream/error.log;\n";
     let site = "server { listen 127.0.0.1:80; }";
     check(
         "/etc/millstream",
         &[("nginx.conf", main), ("conf.d/site.conf", site)],
         &[("nginx.conf", expected), ("conf.d/site.conf", site)],
         &[
-            "user www-data is left out",
+            "user www-data is omitted",
             "daemon is omitted",
-            "the pid file /run/nginx.pid is /run/millstream/nginx.pid here",
+            "the pid file /run/nginx.pid is replaced by /run/millstream/nginx.pid",
             "the log /var/log/nginx/my access.log is ",
-            "the folder for temporary files /var/lib/nginx/body is ",
+            "the directory for temporary files /var/lib/nginx/body is ",
             "error_log /var/log/millstream/error.log; is added",
             "dashboard 127.0.0.1:8081 optional; is added",
         ],
@@ -72,9 +72,9 @@ fn names_hang_where_they_hung_in_any_other_folder() {
             ("more.inc", "# more"),
         ],
         &[
-            "if $dir/x turns out relative, it no longer hangs on /usr/share/nginx",
-            "the pid file /usr/share/nginx/logs/nginx.pid is nginx.pid here",
-            "the log /usr/share/nginx/logs/error.log is logs/error.log here",
+            "if $dir/x is a relative path, it is no longer relative to /usr/share/nginx",
+            "the pid file /usr/share/nginx/logs/nginx.pid is replaced by nginx.pid",
+            "the log /usr/share/nginx/logs/error.log is replaced by logs/error.log",
         ],
     );
 }

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 pub fn compare(flags: &Compare) -> Result<ExitCode, End> {
     let (before, after) = match (flags.before.as_slice(), flags.after.as_slice()) {
         ([before, after], []) => (std::slice::from_ref(before), std::slice::from_ref(after)),
-        (_, []) => return Err("the runs after the change stand behind --with".to_owned().into()),
+        (_, []) => return Err("specify the runs after the change with --with".to_owned().into()),
         sides => sides,
     };
     let mut output = Output::open(flags.json.as_deref(), None)?;

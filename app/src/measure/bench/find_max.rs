@@ -79,12 +79,12 @@ fn rates(trials: &[Tried], mode: Mode) -> FigureTable {
         true => format!("Nearest of {} rates (all: --json)", all.len()),
         false => "Rate".to_owned(),
     };
-    FigureTable::of(caption, &["Held", "Longest p99", "Why not"], &[3], shown.iter().map(cells))
+    FigureTable::of(caption, &["Held", "Longest p99", "Reason"], &[3], shown.iter().map(cells))
 }
 
 fn lengthened(rate: f64, trial: Duration) -> String {
     let (rate, trial) = (Rate(rate), Quantity::from(trial));
-    format!("{rate:>14}  needs trials of {trial}: shorter ones cannot show whether it holds")
+    format!("{rate:>14}  needs trials of {trial}: shorter trials cannot show whether it holds")
 }
 
 /// `     8,000/s  held            p99 1.2ms, 3 under way at the end (12 allowed for)`.
@@ -119,7 +119,7 @@ mod tests {
     fn a_rate_that_takes_longer_trials_says_how_long_they_are() {
         assert_eq!(
             lengthened(41.5, Duration::from_millis(1_400)),
-            "        41.5/s  needs trials of 1.4s: shorter ones cannot show whether it holds"
+            "        41.5/s  needs trials of 1.4s: shorter trials cannot show whether it holds"
         );
     }
 
@@ -134,7 +134,7 @@ mod tests {
         let mut trials: Vec<Tried> = (0..15).map(|_| trial(1e3, None)).collect();
         trials.extend([trial(1.1e3, None), trial(1.1e3, Some("it fell behind")), trial(500.0, None)]);
         let mode = Mode::Open { rate: 1e3, arrivals: Arrivals::Constant };
-        let lines = "Rate       Held  Longest p99  Why not\n1,100/s   1 of 2          1ms  it fell behind\n1,000/s  15 of 15 \
+        let lines = "Rate       Held  Longest p99  Reason\n1,100/s   1 of 2          1ms  it fell behind\n1,000/s  15 of 15 \
                      1ms\n500/s     1 of 1          1ms\n";
         let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(squeezed(&rates(&trials, mode).text(0, 80)), squeezed(lines));

@@ -33,7 +33,7 @@ impl Notice {
             if is_over.recv_timeout(delay) == Err(RecvTimeoutError::Timeout) {
                 let timeout = Quantity::from(timeout);
                 end::tell(&format!(
-                    "waiting for the end of the first response, up to {timeout} (--timeout); Ctrl-C ends it"
+                    "waiting for the end of the first response, up to {timeout} (--timeout); press Ctrl-C to stop"
                 ));
             }
         };
@@ -90,7 +90,7 @@ pub(super) fn ask(plan: &mut Plan, same_body: bool, stop: &Stop) -> Result<Singl
                 };
                 if !target.expect.allows(answer.status) {
                     let why = format!(
-                        "{} first responds with status {}, so there is no body to compare the others with",
+                        "{} responded first with status {}, so there is no body to compare the other responses with",
                         target.url, answer.status
                     );
                     return Err(why.into());
@@ -132,9 +132,8 @@ fn uncounted(changing: u64) -> Option<String> {
 fn note(passed_over: &[f64], samples: &[Once]) -> Option<String> {
     let (longest, once) = (passed_over.iter().copied().reduce(f64::max)?, Once::of_several(samples)?);
     Some(format!(
-        " The first single request took {} and later ones {}: the server was still busy with what came before, or \
-         not awake \
-         yet, so only the later ones count.",
+        " The first single request took {} and later ones {}: the server was still busy with earlier work, or just \
+         waking up, so only the later ones count.",
         seconds(longest),
         seconds(once.total)
     ))
@@ -171,7 +170,7 @@ fn once(
             && let Some(location) = answer.field("location")
         {
             let next = target::redirected(&asked, answer.status, location);
-            asked = next.map_err(|why| format!("{} cannot be followed: {why}", asked.url))?;
+            asked = next.map_err(|why| format!("the redirect of {} cannot be followed: {why}", asked.url))?;
             hops += 1;
             continue;
         }
@@ -182,9 +181,7 @@ fn once(
             ));
         }
         if redirects > 0 && target::is_redirect(answer.status) {
-            return Err(
-                format!("{} redirects more than {redirects} times, see --max-redirs", target.url).into()
-            );
+            return Err(format!("{} redirects more than {redirects} times (--max-redirs)", target.url).into());
         }
         return Ok((answer.address, Some(answer)));
     }

@@ -9,7 +9,7 @@ use millstream_load::verdict::{self, Evidence, Once, delayed_ack};
 
 pub(super) fn unwatched(plan: &Plan, outcome: &Outcome) -> String {
     let Mode::Open { .. } = plan.mode else {
-        return "The bottleneck is reported if one server is loaded: each of several has its own.".to_owned();
+        return "The bottleneck is reported only if one server is loaded, because each of several servers has its own.".to_owned();
     };
     let option = match plan.schedule {
         None => "--rate",
@@ -18,7 +18,7 @@ pub(super) fn unwatched(plan: &Plan, outcome: &Outcome) -> String {
     };
     let kept = match outcome.not_reached() {
         None => format!("No limit was reached: the server kept up with the rate of {option}."),
-        Some(_) => format!("The first line contains the reason why the rate of {option} was not reached."),
+        Some(_) => format!("The first line shows why the rate of {option} was not reached."),
     };
     format!("{kept} A run without {option} (a closed loop) shows the server's bottleneck.")
 }

@@ -25,7 +25,7 @@ const TRIAL: Duration = Duration::from_secs(5);
 pub fn plan(flags: &Load) -> Result<Plan, String> {
     let is_open = flags.rate.is_some() || flags.find_max || !flags.stages.is_empty() || flags.speed.is_some();
     if !is_open && (flags.poisson || flags.arrivals.is_some()) {
-        return Err("how requests are spread is for an open loop: give --rate, or --find-max".to_owned());
+        return Err("--poisson and --arrivals need an open loop: specify --rate or --find-max".to_owned());
     }
     let (asks, order, moments) = match (&flags.log, &flags.data_file) {
         (Some(file), _) => replayed(flags, file)?,
@@ -94,10 +94,12 @@ fn mode(flags: &Load, schedule: Option<&Schedule>) -> Result<Mode, String> {
     let mean = schedule.map(|schedule| schedule.requests() / schedule.duration().as_secs_f64());
     if mean.is_some_and(|mean| !(mean > 0.0 && mean.is_finite())) {
         let why = match schedule {
-            Some(Schedule::Log { .. }) => "all requests of the log have the same moment",
-            _ => "no stage of --stages has a length and a rate, at its start or its end: write 10s:100",
+            Some(Schedule::Log { .. }) => "all requests of the log have the same time",
+            _ => {
+                "no stage of --stages has both a length and a rate above zero at its start or end: write 10s:100"
+            }
         };
-        return Err(format!("nothing is ever due: {why}"));
+        return Err(format!("no request would ever be sent: {why}"));
     }
     Ok(mean.or(flags.rate).map_or(Mode::Closed, |rate| Mode::Open { rate, arrivals: arrivals(flags) }))
 }
@@ -119,7 +121,9 @@ fn method(flags: &Load) -> Result<String, String> {
     match (methods.next(), methods.next()) {
         (None, _) => Ok(String::new()),
         (Some(method), None) => Ok(method.clone()),
-        (Some(first), Some(second)) => Err(format!("one method can be asked for, not {first} and {second}")),
+        (Some(first), Some(second)) => {
+            Err(format!("only one method can be specified, not {first} and {second}"))
+        }
     }
 }
 
@@ -128,13 +132,13 @@ fn streams(flags: &Load) -> Result<u64, String> {
     let mut numbers = flags.method.iter().filter(|text| is_number(text));
     match (numbers.next(), numbers.next(), flags.streams) {
         (Some(number), None, None) if flags.http2 => match number.parse() {
-            Ok(0) => Err("-m 0: it has to be at least 1".to_owned()),
+            Ok(0) => Err("-m 0: write a number of at least 1".to_owned()),
             number => Ok(number.unwrap_or(u64::MAX)),
         },
         (Some(number), None, None) => {
-            Err(format!("-m {number} is the number of HTTP/2 streams: add --http2, or name a method"))
+            Err(format!("-m {number} is the number of HTTP/2 streams: add --http2, or specify a method"))
         }
-        (Some(_), _, _) => Err("the number of streams is given twice".to_owned()),
+        (Some(_), _, _) => Err("the number of streams is specified twice".to_owned()),
         (None, _, streams) => Ok(streams.unwrap_or(1)),
     }
 }
@@ -179,7 +183,7 @@ fn body(flags: &Load) -> Result<Vec<u8>, String> {
     match flags.body.as_deref() {
         None => Ok(Vec::new()),
         Some(text) => match text.strip_prefix('@') {
-            Some("") => Err("-b @ names no file: write -b @FILE".to_owned()),
+            Some("") => Err("-b @ has no file name: write -b @FILE".to_owned()),
             Some(file) => body_file(file),
             None => Ok(text.as_bytes().to_vec()),
         },
@@ -213,11 +217,9 @@ fn tell_unfilled(flags: &Load, body: &[u8]) {
     // No URL has a brace of its own (RFC 3986 section 2); fields and bodies have, such as those of JSON.
     let single = || flags.urls.iter().find_map(|url| rows::name_in(url, ("{", "}")));
     if let Some(name) = double {
-        end::tell(&format!("{name} is sent as it is: only --data-file puts something in its place"));
+        end::tell(&format!("{name} is sent literally: only --data-file replaces it"));
     } else if let Some(name) = single() {
-        end::tell(&format!(
-            "{name} is sent as it is: {{{name}}} with --data-file puts something in its place"
-        ));
+        end::tell(&format!("{name} is sent literally: use {{{name}}} and --data-file to replace it"));
     }
 }
 
@@ -234,11 +236,11 @@ fn with_rows(flags: &Load, file: &Path) -> Result<Asked, String> {
     });
     let fields = fields.collect::<Result<Vec<_>, _>>()?;
     let body =
-        String::from_utf8(body(flags)?).map_err(|_| "a body with {{name}} has to be UTF-8".to_owned())?;
+        String::from_utf8(body(flags)?).map_err(|_| "a body with {{name}} must be UTF-8".to_owned())?;
     let body = template("the body", &body)?;
     if !urls.iter().chain(fields.iter().map(|(_, value)| value)).chain([&body]).any(Template::has_names) {
         end::tell(&format!(
-            "no URL, field or body names a column of {name}, as {{{{name}}}} does: each row makes the same request"
+            "no URL, field or body contains a column of {name}, as in {{{{name}}}}: each row produces the same request"
         ));
     }
     let method = method(flags)?;
@@ -254,7 +256,7 @@ fn with_rows(flags: &Load, file: &Path) -> Result<Asked, String> {
             // Before more of them are held.
             if size as u64 > BODY {
                 return Err(format!(
-                    "{name} makes requests of more than {} MB in all, the most that is held",
+                    "the requests from {name} exceed {} MB in total, the maximum",
                     BODY >> 20
                 ));
             }
@@ -277,15 +279,15 @@ type Asked = (Vec<Ask>, Vec<u32>, Option<Vec<u64>>);
 
 fn replayed(flags: &Load, file: &Path) -> Result<Asked, String> {
     let [base] = flags.urls.as_slice() else {
-        return Err("a log is replayed against one server: give one URL with --log".to_owned());
+        return Err("a log is replayed against one server: specify one URL with --log".to_owned());
     };
     if flags.body.is_some() || !method(flags)?.is_empty() {
-        return Err("a log has its own methods and no bodies: leave -m and -b out with --log".to_owned());
+        return Err("a log has its own methods and no bodies: omit -m and -b with --log".to_owned());
     }
     let url = Url::parse(base).map_err(|why| format!("\"{base}\" cannot be loaded: {why}"))?;
     let scheme = if url.is_https { "https" } else { "http" };
     if url.target != "/" {
-        return Err(format!("a log has its own paths: give {scheme}://{} without one", url.authority));
+        return Err(format!("a log has its own paths: specify {scheme}://{} without a path", url.authority));
     }
     let name = if file == "-" { "standard input".to_owned() } else { file.display().to_string() };
     let replay = opened(file)
@@ -388,7 +390,7 @@ mod tests {
     #[test]
     fn a_connection_without_a_stream_is_refused_by_the_name_of_its_flag() {
         let why = planned("--http2 -m 0").map(|plan| plan.pipeline).expect_err("no stream");
-        assert_eq!(why, "-m 0: it has to be at least 1");
+        assert_eq!(why, "-m 0: write a number of at least 1");
         assert_eq!(planned("--http2 -m 7").map(|plan| plan.pipeline), Ok(7));
     }
 
@@ -404,6 +406,6 @@ mod tests {
     #[test]
     fn stages_in_which_nothing_is_due_are_told_as_stages() {
         let why = planned("--stages 0s:0").map(|plan| plan.warm_up).expect_err("nothing is due");
-        assert!(why.starts_with("nothing is ever due: no stage of --stages has"), "{why}");
+        assert!(why.starts_with("no request would ever be sent: no stage of --stages has"), "{why}");
     }
 }

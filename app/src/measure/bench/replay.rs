@@ -60,7 +60,7 @@ impl Skip {
             Skip::Method => "with a method other than GET and HEAD",
             Skip::NoRequest => "without a request line for a path",
             Skip::Untimed => "without a time in [brackets]",
-            Skip::TooMany => "beyond the most distinct requests",
+            Skip::TooMany => "beyond the maximum number of distinct requests",
         }
     }
 }
@@ -72,7 +72,7 @@ pub fn read(mut log: impl BufRead, is_timed: bool) -> io::Result<Replay> {
     let mut line = Vec::new();
     let beginning = log.fill_buf()?;
     if COMPRESSED.iter().any(|mark| beginning.starts_with(mark)) {
-        return Err(invalid("it is compressed; unpack it: zcat FILE | millstream bench --log - …"));
+        return Err(invalid("it is compressed; decompress it: zcat FILE | millstream bench --log - …"));
     }
     for number in 0.. {
         line.clear();
@@ -83,7 +83,7 @@ pub fn read(mut log: impl BufRead, is_timed: bool) -> io::Result<Replay> {
         }
         let is_whole = line.ends_with(b"\n") || (line.len() as u64) < LINE;
         if !is_whole && log.by_ref().take(ENDLESS).skip_until(b'\n')? as u64 == ENDLESS {
-            return Err(invalid("it has a line that does not end, so it is no access log"));
+            return Err(invalid("it has an endless line, so it is not an access log"));
         }
         let time = if is_timed { time(&line) } else { Some(0) };
         let is_kept = |request: &Request| places.len() < DISTINCT || places.contains_key(request);

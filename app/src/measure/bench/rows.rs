@@ -38,12 +38,12 @@ impl Rows {
         };
         if file.limit() == 0 {
             let most = BYTES >> 20;
-            return Err(format!("{name} is larger than {most} MB, the most that is read"));
+            return Err(format!("{name} is larger than {most} MB, the maximum"));
         }
         let rows = rows?;
         match rows.rows.len() {
-            0 => Err(format!("{name} has no row")),
-            count if count > ROWS => Err(format!("{name} has more than {ROWS} rows, the most that are read")),
+            0 => Err(format!("{name} has no rows")),
+            count if count > ROWS => Err(format!("{name} has more than {ROWS} rows, the maximum")),
             _ => Ok(rows),
         }
     }
@@ -67,9 +67,12 @@ fn csv(name: &str, mut file: impl Read) -> Result<Rows, String> {
         let what = match error.kind() {
             csv::ErrorKind::UnequalLengths { expected_len: first, len, .. } => {
                 // The first field that is too many, or that is missing.
-                format!("field {}: the row has {len} fields and the first line {first}", len.min(first) + 1)
+                format!(
+                    "field {}: the row has {len} fields, but the first line has {first}",
+                    len.min(first) + 1
+                )
             }
-            csv::ErrorKind::Utf8 { err, .. } => format!("field {}: that is no UTF-8", err.field() + 1),
+            csv::ErrorKind::Utf8 { err, .. } => format!("field {}: invalid UTF-8", err.field() + 1),
             _ => error.to_string(),
         };
         format!("{name}:{line}: {what}")
@@ -79,7 +82,7 @@ fn csv(name: &str, mut file: impl Read) -> Result<Rows, String> {
     for (place, own) in names.iter().enumerate() {
         let what = match own.as_str() {
             "" => "the column has no name".to_owned(),
-            own if names[..place].iter().any(|name| name == own) => format!("\"{own}\" is there already"),
+            own if names[..place].iter().any(|name| name == own) => format!("duplicate column \"{own}\""),
             _ => continue,
         };
         return Err(format!("{name}:1: field {}: {what}", place + 1));
@@ -127,7 +130,7 @@ fn json_lines(name: &str, file: impl BufRead) -> Result<Rows, String> {
         let row = names.iter().map(|wanted| match object.get(wanted) {
             Some(Value::String(text)) => Ok(text.clone()),
             Some(value) => Ok(value.to_string()),
-            None => Err(at(1, &format!("it has no \"{wanted}\", which the first row has"))),
+            None => Err(at(1, &format!("\"{wanted}\" is missing, which the first row has"))),
         });
         rows.push(row.collect::<Result<_, _>>()?);
         if rows.len() > ROWS {

@@ -35,7 +35,7 @@ pub fn draw(
     heads(grid, area.take_top(1), view, &widths, palette);
     grid.text(note, &hidden(view, &widths), Style::BOLD);
     if rows.is_empty() {
-        let nothing = if all > 0 { "nothing fits the filter" } else { table.nothing };
+        let nothing = if all > 0 { "no rows match the filter" } else { table.nothing };
         grid.text(area.take_top(1), nothing, palette.faint());
     }
     let height = usize::from(area.height);

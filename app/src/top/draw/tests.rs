@@ -39,9 +39,9 @@ Median 0.70 ms  99 % 81 ms              From the cache 96 %
   ▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃   ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇
   ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░   █████████████████████████████████████
   ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁   █████████████████████████████████████
-In 30 s 207 reached the API; without the cache 5,475 would have.
+In 30 s, 207 requests reached the API; without the cache: 5,475.
 1 Misses 2 Upstreams 3 Caches 4 Locations 5 Servers 6 Events 7 URLs
-location         API time▼   count   each  why                  what helps
+location         API time▼   count   each  cause                advice
 location /items      2.4 s      30  80 ms  nothing was stored…  the first reque…
 location /items     800 ms      10  80 ms  the client request…  write proxy_cac…
 location /items     160 ms       2  80 ms  not stored: it set…  take Set-Cookie…
@@ -51,8 +51,8 @@ location /items     160 ms       2  80 ms  not stored: it set…  take Set-Cooki
 
 
 
-why: nothing was stored that fits · what helps: the first request must miss;
-store responses for longer · written in: /etc/nginx.conf:12:9
+cause: nothing was stored that fits · advice: the first request must miss; store
+responses for longer · defined in: /etc/nginx.conf:12:9
 q quit  Tab 1-7 table  ↑↓ row  ←→ sort  r reverse  / filter  t 5 minutes
 ";
     assert_eq!(shown((80, 24), &[]), expected);
@@ -128,7 +128,7 @@ Filter: ITEMS▏ Enter keep  Esc clear
     let expected = "\
 1 2 3 4 Locations 5 6 7  by sent filter: ITEMS?
 name    req/s   from cache   requests   to the API   median
-nothing fits the filter
+no rows match the filter
 
 
 q quit  Tab 1-7 table  ↑↓ row  ←→ sort  r reverse  / filter
@@ -139,9 +139,12 @@ q quit  Tab 1-7 table  ↑↓ row  ←→ sort  r reverse  / filter
 #[test]
 fn while_the_server_is_away_its_last_figures_stay() {
     let mut state = shop();
-    state.link = Link::Away("away, trying again: nobody listens at 127.0.0.1:8081".to_owned());
+    state.link = Link::Away("disconnected, reconnecting: nobody listens at 127.0.0.1:8081".to_owned());
     let text = drawn((80, 24), &state, &mut View::default());
-    assert!(text.starts_with("Millstream away, trying again: nobody listens at 127.0.0.1:8081\n"), "{text}");
+    assert!(
+        text.starts_with("Millstream disconnected, reconnecting: nobody listens at 127.0.0.1:8081\n"),
+        "{text}"
+    );
     assert!(text.contains("location /items"));
 }
 

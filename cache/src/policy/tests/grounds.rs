@@ -70,7 +70,7 @@ fn the_arithmetic_is_told_step_by_step() {
         ),
         (
             "Cache-Control: s-maxage=60\nAge: 20",
-            "lifetime: 60 s (s-maxage); age on arrival: 20 s (Age) + 2 s (on the way) = 22 s; fresh for 60 s - 22 s = 38 s",
+            "lifetime: 60 s (s-maxage); age on arrival: 20 s (Age) + 2 s (in transit) = 22 s; fresh for 60 s - 22 s = 38 s",
         ),
         (
             "Expires: Sat, 21 Nov 2026 11:00:00 GMT\nDate: Sat, 21 Nov 2026 10:30:00 GMT",
@@ -79,7 +79,7 @@ fn the_arithmetic_is_told_step_by_step() {
         ),
         (
             "X-Accel-Expires: 5",
-            "lifetime: 5 s (X-Accel-Expires); age: does not count against it; fresh for 5 s",
+            "lifetime: 5 s (X-Accel-Expires); age: not subtracted from this lifetime; fresh for 5 s",
         ),
         (
             "Last-Modified: Sat, 21 Nov 2026 09:00:00 GMT",

@@ -77,14 +77,14 @@ fn a_probe_tells_plain_and_tls_servers_apart() {
     let wait = Duration::from_secs(10);
     let tls = answering_tls(FINE, false);
     let said = |target: &Target| once(target, wait, 1000).map(drop).map_err(|error| error.to_string());
-    let expected = format!("{tls} speaks TLS: write https:// instead of http://");
+    let expected = format!("{tls} uses TLS: write https:// instead of http://");
     assert_eq!(said(&target(tls)), Err(expected));
     let plain = serve(|mut stream| {
         let mut buffer = [0; 1024];
         _ = stream.read(&mut buffer);
         _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
     });
-    let expected = format!("{plain} does not speak TLS: write http:// instead of https://");
+    let expected = format!("{plain} does not use TLS: write http:// instead of https://");
     assert_eq!(said(&secure(plain)), Err(expected));
     let answer = once(&secure(tls), wait, 1000).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!((answer.status, answer.body.as_slice()), (200, &b"hello"[..]));

@@ -53,20 +53,14 @@ fn other_files_are_told_apart_in_one_sentence() {
     let damaged = write(&samples::closed()).replacen("\"answers\"", "\"answer\"", 1);
     let cases = [
         ("", "not JSON: EOF while parsing a value at line 1 column 0"),
-        (
-            "[1]",
-            "no file of millstream.bench: it has no text in \"schema\", where millstream.bench/2 belongs",
-        ),
-        (
-            "{\"schema\": 1}",
-            "no file of millstream.bench: it has no text in \"schema\", where millstream.bench/2 belongs",
-        ),
+        ("[1]", "not a file of millstream.bench: its \"schema\" must be millstream.bench/2"),
+        ("{\"schema\": 1}", "not a file of millstream.bench: its \"schema\" must be millstream.bench/2"),
         ("{\"schema\": \"millstream.ladder/2\"}", "a file of millstream.ladder/2, not of millstream.bench"),
         (
             older.as_str(),
             "version 1 of millstream.bench; this program reads version 2 only: measure again, or use the program that wrote it",
         ),
-        (damaged.as_str(), "not as millstream.bench/2 has it: missing field `answers`"),
+        (damaged.as_str(), "the file does not match millstream.bench/2: missing field `answers`"),
     ];
     for (text, expected) in cases {
         assert_eq!(read(text).map_err(|error| error.to_string()), Err(expected.to_owned()));
@@ -92,10 +86,10 @@ fn numbers_that_no_run_can_have_are_refused() {
     };
     assert!(with("/counts/answers", json!(1)).is_ok());
     for (place, value, words) in [
-        ("/seconds", json!(-5), "no length of a run"),
-        ("/slices/0/seconds", json!(0), "a slice that is no part"),
-        ("/slices/3/at_seconds", json!(-1), "a slice that is no part"),
-        ("/counts/errors/tls", json!(u64::MAX), "more requests than any run"),
+        ("/seconds", json!(-5), "invalid duration of a run"),
+        ("/slices/0/seconds", json!(0), "invalid slice of a run"),
+        ("/slices/3/at_seconds", json!(-1), "invalid slice of a run"),
+        ("/counts/errors/tls", json!(u64::MAX), "too many requests for a run"),
     ] {
         assert!(with(place, value).is_err_and(|error| error.contains(words)), "{place}");
     }

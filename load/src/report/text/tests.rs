@@ -52,7 +52,7 @@ fn a_rate_that_was_not_reached_has_its_cause_in_the_first_line() {
             1e3,
             "the generator is at its limit. CEILING: it sent late.",
         ),
-        (None, failed, true, 10, 1e3, "connections fail, see below"),
+        (None, failed, true, 10, 1e3, "connections failed, see below"),
         (
             None,
             Errors::default(),
@@ -62,7 +62,14 @@ fn a_rate_that_was_not_reached_has_its_cause_in_the_first_line() {
             "all 10 connections were busy, and they carry 1,000/s at 10ms per response; more connections (-c) show whether \
              the server can do more",
         ),
-        (None, Errors::default(), true, 10, 1e3, "all 10 connections were busy for a time, which -c bounds"),
+        (
+            None,
+            Errors::default(),
+            true,
+            10,
+            1e3,
+            "all 10 connections were busy for a time; -c sets their number",
+        ),
     ] {
         let mut outcome = samples::open();
         outcome.counts = Counts { answers: 9_000, unfinished: 9_000, ran_out, errors, ..Counts::default() };
@@ -71,7 +78,7 @@ fn a_rate_that_was_not_reached_has_its_cause_in_the_first_line() {
         outcome.service.mean = each;
         let text = results(&outcome, 100);
         let first = text.lines().next().unwrap_or_default();
-        let says = format!(". NOT REACHED: 2,000 requests/s were asked for: {why}");
+        let says = format!(". NOT REACHED: 2,000 requests/s were requested: {why}");
         assert!(first.contains(&says), "{why}: {first}");
     }
     assert!(!results(&samples::open(), 100).contains("NOT REACHED"));

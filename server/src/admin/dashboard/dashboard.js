@@ -74,10 +74,10 @@ function lately(seconds) {
 // ---- Charts ----
 
 const CHARTS = [
-  { id: "requests", title: "Requests a second", unit: short, lines: [["served", (of, s) => sum(of, "requests") / s], ["failed", (of, s) => sum(of, "errors") / s]] },
-  { id: "origin", title: "Requests a second to the API", unit: short, lines: [["with the cache", (of, s) => sum(of, "reached") / s], ["without it", (of, s) => sum(of, "without") / s]] },
-  { id: "latency", title: "Response time", unit: (value) => milliseconds(value / 1000), lines: [["half are faster than", (of) => middle(of, "p50")], ["99 of 100", (of) => most(of, "p99")]] },
-  { id: "ratio", title: "Served from the cache", unit: (value) => value.toFixed(0) + " %", top: 100, lines: [["of the requests that a cache handled", (of) => (sum(of, "cached") ? (sum(of, "hits") / sum(of, "cached")) * 100 : null)]] },
+  { id: "requests", title: "Requests per second", unit: short, lines: [["served", (of, s) => sum(of, "requests") / s], ["failed", (of, s) => sum(of, "errors") / s]] },
+  { id: "origin", title: "Requests per second to the API", unit: short, lines: [["with the cache", (of, s) => sum(of, "reached") / s], ["without it", (of, s) => sum(of, "without") / s]] },
+  { id: "latency", title: "Response time", unit: (value) => milliseconds(value / 1000), lines: [["median", (of) => middle(of, "p50")], ["99th percentile", (of) => most(of, "p99")]] },
+  { id: "ratio", title: "Served from the cache", unit: (value) => value.toFixed(0) + " %", top: 100, lines: [["of the requests handled by a cache", (of) => (sum(of, "cached") ? (sum(of, "hits") / sum(of, "cached")) * 100 : null)]] },
 ];
 
 /** The longest of a time; nothing where nobody asked. */
@@ -183,9 +183,9 @@ function tell(seconds) {
   const window = lately(seconds);
   const spared = sum(window, "without") - sum(window, "reached");
   $("story").replaceChildren(
-    "In the last 30 seconds ", make("strong", { id: "reached" }, reached.toLocaleString("en")), " requests reached the API; without the cache it would have been ",
+    "In the last 30 seconds ", make("strong", { id: "reached" }, reached.toLocaleString("en")), " requests reached the API; without the cache, it would have been ",
     make("strong", { id: "without" }, without.toLocaleString("en")), ". ",
-    spared > 0 ? "In the last " + $("span").selectedOptions[0].textContent + " the cache spared it " + spared.toLocaleString("en") + "." : "");
+    spared > 0 ? "In the last " + $("span").selectedOptions[0].textContent + ", the cache saved " + spared.toLocaleString("en") + " requests." : "");
 }
 
 // ---- Tables ----
@@ -244,7 +244,7 @@ class Table {
     for (const [key, line] of this.lines) if (!line.isConnected) this.lines.delete(key);
     this.table.hidden = shown.length === 0;
     this.empty.hidden = shown.length > 0;
-    this.empty.textContent = this.data.length ? "nothing fits the filter" : this.nothing;
+    this.empty.textContent = this.data.length ? "no rows match the filter" : this.nothing;
   }
 
   line(row) {
@@ -287,15 +287,15 @@ const ZONE = [
   { name: "5xx", value: (row) => row.zone.responses["5xx"], show: failing },
   { name: "no response", hint: "the client or Millstream closed the connection first", value: (row) => row.zone.discarded, show: short },
   { name: "median", hint: "median response time", value: (row) => row.zone.latency.p50, show: milliseconds },
-  { name: "99 %", hint: "99 % of responses were faster", value: (row) => row.zone.latency.p99, show: milliseconds },
+  { name: "99 %", hint: "99th percentile of response times", value: (row) => row.zone.latency.p99, show: milliseconds },
   { name: "sent", value: (row) => row.zone.sent, show: bytes },
 ];
 
 const LOCATION = [
-  { name: "from the cache", hint: "of the requests in which the cache had a part", value: (row) => (parts(row.zone.cache) ? hits(row.zone.cache) / parts(row.zone.cache) : null), show: (_, row) => percent(hits(row.zone.cache), parts(row.zone.cache)) },
-  { name: "to the API", hint: "requests to upstream servers for clients", value: (row) => row.zone.origin.requests, show: short },
-  { name: "API time", hint: "how long the API took for all of these", value: (row) => row.zone.origin.time, show: milliseconds },
-  { name: "saved", hint: "the time that the upstream would have taken for what the cache served", value: (row) => row.zone.origin.saved_time, show: milliseconds },
+  { name: "from the cache", hint: "of the requests handled by a cache", value: (row) => (parts(row.zone.cache) ? hits(row.zone.cache) / parts(row.zone.cache) : null), show: (_, row) => percent(hits(row.zone.cache), parts(row.zone.cache)) },
+  { name: "to the API", hint: "requests to upstream servers on behalf of clients", value: (row) => row.zone.origin.requests, show: short },
+  { name: "API time", hint: "total time that the API took for these requests", value: (row) => row.zone.origin.time, show: milliseconds },
+  { name: "saved", hint: "estimated API time for the requests served from the cache", value: (row) => row.zone.origin.saved_time, show: milliseconds },
 ];
 
 const UPSTREAM = [
@@ -306,11 +306,11 @@ const UPSTREAM = [
   { name: "active", value: (row) => row.peer.active, show: short },
   { name: "requests", first: true, value: (row) => row.peer.requests, show: short },
   { name: "5xx", value: (row) => row.peer.responses["5xx"], show: failing },
-  { name: "failed", hint: "exchanges that came to nothing", value: (row) => row.peer.fails, show: failing },
-  { name: "outages", spare: true, hint: "times that it reached max_fails and was unavailable", value: (row) => row.peer.unavail, show: failing },
-  { name: "ejections", spare: true, hint: "times that it was ejected as an outlier", value: (row) => row.peer.ejections, show: failing },
-  { name: "head", hint: "average time to the head of a response", value: (row) => row.peer.header_time, show: milliseconds },
-  { name: "response", hint: "average time to the end of a response", value: (row) => row.peer.response_time, show: milliseconds },
+  { name: "failed", hint: "failed exchanges", value: (row) => row.peer.fails, show: failing },
+  { name: "outages", spare: true, hint: "times that the server reached max_fails and became unavailable", value: (row) => row.peer.unavail, show: failing },
+  { name: "ejections", spare: true, hint: "times that the server was ejected as an outlier", value: (row) => row.peer.ejections, show: failing },
+  { name: "head", hint: "average time to the response header", value: (row) => row.peer.header_time, show: milliseconds },
+  { name: "response", hint: "average time to the end of the response", value: (row) => row.peer.response_time, show: milliseconds },
   { name: "checks failed", spare: true, value: (row) => row.peer.health_checks.checks && row.peer.health_checks.fails + 0.5, show: (_, row) => (row.peer.health_checks.checks ? row.peer.health_checks.fails + " of " + short(row.peer.health_checks.checks) : "–") },
   { name: "down for", spare: true, value: (row) => row.peer.downtime, show: (time) => (time ? milliseconds(time) : "–") },
 ];
@@ -324,23 +324,23 @@ const CACHE = [
   { name: "bypassed", hint: "requests that bypassed the cache", value: (row) => row.counts.bypass, show: short },
   { name: "entries", value: (row) => row.zone.memory.entries, show: short },
   { name: "memory", value: (row) => row.zone.memory.bytes, show: (used, row) => bytes(used) + " of " + bytes(row.zone.memory.max_bytes) },
-  { name: "evicted", hint: "entries that had to make room", value: (row) => row.zone.memory.evictions, show: short },
+  { name: "evicted", hint: "entries removed to make room", value: (row) => row.zone.memory.evictions, show: short },
   { name: "disk", value: (row) => row.zone.disk?.bytes ?? null, show: (used, row) => (row.zone.disk ? bytes(used) + (row.zone.max_size ? " of " + bytes(row.zone.max_size) : "") : "–") },
   { name: "files", value: (row) => row.zone.disk?.files ?? null, show: (files) => (files === null ? "–" : short(files)) },
 ];
 
 const MISS = [
   { name: "location", left: true, value: (row) => row.location, show: (name, row) => ({ text: name + row.at, parts: [name, make("br"), make("small", {}, row.at)] }) },
-  { name: "why", left: true, wide: true, value: (row) => row.text },
-  { name: "how often", value: (row) => row.count, show: short },
-  { name: "API time each", value: (row) => row.mean, show: milliseconds },
+  { name: "cause", left: true, wide: true, value: (row) => row.text },
+  { name: "count", value: (row) => row.count, show: short },
+  { name: "API time per request", value: (row) => row.mean, show: milliseconds },
   { name: "API time", first: true, value: (row) => row.count * row.mean, show: milliseconds },
-  { name: "what helps", left: true, wide: true, value: (row) => row.help },
+  { name: "advice", left: true, wide: true, value: (row) => row.help },
 ];
 
 const MISSED_URL = [
   { name: "URL", left: true, wide: true, value: (row) => row.url },
-  { name: "how often", value: (row) => row.count, show: short },
+  { name: "count", value: (row) => row.count, show: short },
   { name: "API time", first: true, value: (row) => row.time, show: milliseconds },
   { name: "last cause", left: true, wide: true, value: (row) => row.text },
 ];
@@ -348,12 +348,12 @@ const MISSED_URL = [
 const shown = {};
 
 function prepareTables() {
-  shown.misses = new Table("misses", "every response that could come from the cache did, or there were no requests yet", MISS);
-  shown.urls = new Table("urls", "no miss yet", MISSED_URL);
+  shown.misses = new Table("misses", "no request missed the cache yet", MISS);
+  shown.urls = new Table("urls", "no misses yet", MISSED_URL);
   shown.upstreams = new Table("upstreams", "no upstream is configured", UPSTREAM);
-  shown.caches = new Table("caches", "no cache is configured: proxy_cache_path makes one", CACHE);
-  shown.locations = new Table("locations", "nothing was asked for yet", [...ZONE, ...LOCATION]);
-  shown.servers = new Table("servers", "nothing was asked for yet", ZONE);
+  shown.caches = new Table("caches", "no cache is configured: define one with proxy_cache_path", CACHE);
+  shown.locations = new Table("locations", "no requests yet", [...ZONE, ...LOCATION]);
+  shown.servers = new Table("servers", "no requests yet", ZONE);
 }
 
 function fillTables() {
@@ -379,7 +379,7 @@ function fillMisses() {
 
 function fillNotes() {
   const line = ({ at, well, text }) => make("li", {}, make("time", { datetime: new Date(at).toISOString() }, clock(at)), make("span", { class: well ? undefined : "bad" }, text));
-  $("notes").replaceChildren(...(notes.length ? notes.map(line) : [make("li", { class: "none" }, "nothing since the start")]));
+  $("notes").replaceChildren(...(notes.length ? notes.map(line) : [make("li", { class: "none" }, "no reloads or errors since the start")]));
 }
 
 // ---- Following ----
@@ -389,7 +389,7 @@ const authorized = (more = {}) => (token ? { ...more, Authorization: "Bearer " +
 async function ask(path, options = {}) {
   const answer = await fetch(path, { ...options, headers: authorized(options.headers), cache: "no-store" });
   const told = await answer.json();
-  if (!answer.ok) throw new Error(told.error?.text || "it responds with " + answer.status);
+  if (!answer.ok) throw new Error(told.error?.text || "the server responded with " + answer.status);
   return told;
 }
 
@@ -429,12 +429,12 @@ function take(event, data) {
 async function follow() {
   const answer = await fetch("live", { headers: authorized(), cache: "no-store" });
   if (answer.status === 403) {
-    say("not admitted", "bad");
+    say("access denied", "bad");
     $("token").hidden = false;
     $("token-text").focus();
     return false;
   }
-  if (!answer.ok) throw new Error("it responds with " + answer.status);
+  if (!answer.ok) throw new Error("the server responded with " + answer.status);
   $("token").hidden = true;
   say("live", "good");
   identify();
@@ -460,7 +460,7 @@ async function go() {
     } catch {
       // What went wrong is that it is not there, which is said below.
     }
-    say("away; trying again", "bad");
+    say("disconnected; reconnecting", "bad");
     await new Promise((done) => setTimeout(done, 1000));
   }
 }
@@ -474,7 +474,7 @@ function say(text, kind) {
 async function identify() {
   try {
     const { version, pid, generation, load_timestamp: loaded } = await ask("api/9/nginx");
-    $("process").textContent = `${version}, process ${pid}, configuration ${generation} of ${clock(loaded)}`;
+    $("process").textContent = `${version}, process ${pid}, configuration ${generation} loaded at ${clock(loaded)}`;
   } catch {
     $("process").textContent = "";
   }
@@ -497,10 +497,10 @@ function explained(found) {
   return pairs([
     ["URL", url],
     ["location", location.name + " (" + location.at + ")"],
-    ["cache zone", zone || "none: nothing is cached there"],
+    ["cache zone", zone || "none (not cached)"],
     ["key", key?.text],
-    ["a request now", (now.status || "") + (now.why ? ": " + now.why : "")],
-    ["stored", stored.length + (stored.length === 1 ? " answer" : " answers")],
+    ["result of a request now", (now.status || "") + (now.why ? ": " + now.why : "")],
+    ["stored", stored.length + (stored.length === 1 ? " response" : " responses")],
     ["last not stored", refusal && refusal.text + " " + refusal.help + " (" + ago(refusal.milliseconds_ago) + ")"],
     ["last purge", purge && "by " + purge.by + ", " + ago(purge.milliseconds_ago)],
   ]);
@@ -510,13 +510,13 @@ async function explain(event) {
   event.preventDefault();
   try {
     const fields = $("explain-fields").value.split("\n").map((line) => line.trim()).filter((line) => line);
-    told(make("h3", {}, "What a request would get"), explained(await explanation($("explain-url").value.trim(), fields)));
+    told(make("h3", {}, "Result"), explained(await explanation($("explain-url").value.trim(), fields)));
   } catch (error) {
     wrong(error);
   }
 }
 
-const PURGES = { url: "URL", prefix: "Beginning of the URLs", tags: "Tag", all: "Zone" };
+const PURGES = { url: "URL", prefix: "URL prefix", tags: "Tag", all: "Zone" };
 
 /** Says what a purge would go for; it is done only behind this. */
 async function preview(event) {
@@ -530,9 +530,9 @@ async function preview(event) {
     else if (by === "all") {
       const zone = await ask("api/9/http/caches/" + encodeURIComponent(text));
       seen.push(pairs([["zone", text], ["entries", zone.memory.entries.toLocaleString("en") + " in memory" + (zone.disk ? ", " + zone.disk.files.toLocaleString("en") + " files" : "")]]));
-    } else seen.push(pairs([[PURGES[by], text], ["where", "in every zone that stores such answers"]]));
+    } else seen.push(pairs([[PURGES[by], text], ["zones", "all"]]));
     const doing = make("button", { type: "button", class: "bad", on: { click: () => purge(path, body) } }, soft ? "Make it stale" : "Purge");
-    const leaving = make("button", { type: "button", class: "plain", on: { click: () => { told(); $("purge-text").focus(); } } }, "Leave it");
+    const leaving = make("button", { type: "button", class: "plain", on: { click: () => { told(); $("purge-text").focus(); } } }, "Cancel");
     told(make("h3", {}, soft ? "This would be made stale" : "This would be purged"), ...seen, make("div", { class: "acts" }, doing, leaving));
     doing.focus();
   } catch (error) {
@@ -543,8 +543,8 @@ async function preview(event) {
 async function purge(path, body) {
   try {
     const { purged, notes } = await ask(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
-    const kinds = purged.length + (purged.length === 1 ? " order" : " orders");
-    told(make("p", { class: "good" }, (body.soft ? "Made stale: " : "Purged: ") + kinds + " in force for all that comes now."), ...(notes || []).map((note) => make("p", {}, note)));
+    const kinds = purged.length + (purged.length === 1 ? " purge" : " purges");
+    told(make("p", { class: "good" }, (body.soft ? "Made stale: " : "Purged: ") + kinds + " in force."), ...(notes || []).map((note) => make("p", {}, note)));
   } catch (error) {
     wrong(error);
   }

@@ -15,8 +15,8 @@ pub fn openapi() -> String {
         "info": {
             "title": "Millstream",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "The endpoints of the `dashboard` listener: the API in NGINX Plus's form (version 9), the cache's own, the metrics, and \
-            health probes. HEAD is available wherever GET is.",
+            "description": "The endpoints of the `dashboard` listener: the API in the format of NGINX Plus (version \
+            9), endpoints for the cache, metrics, and health probes. HEAD is available wherever GET is.",
             "license": { "name": env!("CARGO_PKG_LICENSE") },
         },
         "servers": [{ "url": "http://127.0.0.1:8081" }],
@@ -24,7 +24,7 @@ pub fn openapi() -> String {
         "components": {
             "schemas": schemas,
             "securitySchemes": {
-                "token": { "type": "http", "scheme": "bearer", "description": "`api_token`, where one is configured." },
+                "token": { "type": "http", "scheme": "bearer", "description": "The `api_token`, if one is configured." },
             },
         },
     });
@@ -45,7 +45,7 @@ fn path(endpoint: &Endpoint) -> Value {
         .map(|name| {
             json!({
                 "name": name, "in": "path", "required": true, "schema": { "type": "string", "minLength": 1 },
-                "description": "A slash in it is written %2F.",
+                "description": "Write a slash in the name as %2F.",
             })
         })
         .collect();
@@ -74,9 +74,9 @@ fn described(operation: &Operation) -> Value {
     // A head that is none, or too long, is refused before anybody knows what it asks for.
     for status in ["400", "414"] {
         let html = content(&AnswerBody::Text(&["text/html"]));
-        let answer = answers
-            .entry(status)
-            .or_insert_with(|| json!({ "description": "The request is none, or too long.", "content": {} }));
+        let answer = answers.entry(status).or_insert_with(
+            || json!({ "description": "The request is malformed or too long.", "content": {} }),
+        );
         answer["content"]["text/html"] = html["text/html"].clone();
     }
     let mut told = json!({ "summary": operation.says, "responses": answers });
@@ -109,16 +109,16 @@ fn content(shape: &AnswerBody) -> Value {
 
 fn meaning(status: u16) -> &'static str {
     match status {
-        200 => "It is done, or reported.",
-        201 => "It was created; its address is in Location.",
-        400 => "The arguments or the body cannot be followed.",
-        403 => "It is for this machine, or for whom api_allow or api_token admits.",
-        404 => "There is nothing of that name.",
-        405 => "This API is read-only; Allow has the methods of the path.",
+        200 => "The request succeeded.",
+        201 => "The server was created; Location contains its address.",
+        400 => "The arguments or the body are invalid.",
+        403 => "Only clients on this machine, or those admitted by api_allow or api_token, have access.",
+        404 => "No object has this name.",
+        405 => "This API is read-only; Allow lists the methods of the path.",
         413 => "The body is longer than 64 KiB.",
         415 => "The body is not application/json.",
-        500 => "It could not be written to the disk.",
-        503 => "Not now.",
+        500 => "The change could not be written to disk.",
+        503 => "Temporarily unavailable.",
         _ => "",
     }
 }

@@ -14,12 +14,16 @@ const SAY_PUBLIC: &str =
 /// How to have such a response stored.
 pub(in crate::admin) fn help(reason: Reason) -> &'static str {
     match reason {
-        Reason::Method => "responses to methods other than GET and HEAD belong to their request",
-        Reason::Status => "responses to ranges are stored with slice, or with proxy_cache_max_range_offset",
-        Reason::NoCacheDirective => "proxy_no_cache keeps it out; explain shows which of its values does",
-        Reason::XAccelExpires => "the API forbids it with X-Accel-Expires",
-        Reason::NoStore => "the API forbids it with no-store",
-        Reason::Private => "the API keeps it for one client with private",
+        Reason::Method => "responses to methods other than GET and HEAD are valid only for their own request",
+        Reason::Status => {
+            "responses to range requests are stored only with slice or proxy_cache_max_range_offset"
+        }
+        Reason::NoCacheDirective => {
+            "proxy_no_cache prevents storing; explain shows which of its values applies"
+        }
+        Reason::XAccelExpires => "the API forbids storing with X-Accel-Expires",
+        Reason::NoStore => "the API forbids storing with no-store",
+        Reason::Private => "the API restricts the response to one client with private",
         Reason::NoCache => {
             "have the API send an ETag or Last-Modified; in an nginx.conf, write proxy_cache_revalidate on, with proxy_cache_credentials public \
              and proxy_cache_vary origin unlisted address, which keep clients apart: the API then sends 304 without a body"
@@ -41,25 +45,26 @@ pub(in crate::admin) fn help(reason: Reason) -> &'static str {
         }
         Reason::Credentials => SAY_PUBLIC,
         Reason::Unnamed => "have the API name the field in Vary, or put $http_rsc into proxy_cache_key",
-        Reason::Streaming => "a stream is passed on as it comes",
+        Reason::Streaming => "a stream is passed on as it arrives and never stored",
         Reason::MustUnderstand => {
-            "the API forbids it with must-understand for a status that is not known here"
+            "the API forbids storing with must-understand, because the status is unknown"
         }
-        Reason::KeyTooLong => "its key is longer than 8 KiB",
+        Reason::KeyTooLong => "the cache key is longer than 8 KiB",
         Reason::RequestBody => {
-            "responses to requests with a body are stored if the key names it: QUERY, $request_body"
+            "responses to requests with a body are stored if the key contains it: QUERY, $request_body"
         }
-        Reason::ClientNoStore => "the client asked for it with no-store",
+        Reason::ClientNoStore => "the client forbids storing with no-store",
         Reason::TooLarge => "give the zone more room: max_size or memory of proxy_cache_path",
-        Reason::StillArriving => "it took longer than proxy_cache_fill_timeout",
-        Reason::TooManyTags => "it has more than 1,024 tags",
+        Reason::StillArriving => "the response took longer than proxy_cache_fill_timeout",
+        Reason::TooManyTags => "the response has more than 1,024 tags",
         Reason::DiskError => {
-            "see the error log for what is wrong with the directory; if it is gone, millstream -s reload creates it again"
+            "the error log shows what is wrong with the cache directory; if the directory is gone, millstream -s \
+             reload creates it again"
         }
-        Reason::NoValidator => {
-            "pieces of slice are stored only if the API sends an ETag or Last-Modified with them"
+        Reason::NoValidator => "slices are stored only if the API sends an ETag or Last-Modified with them",
+        Reason::Incomplete => {
+            "the upstream closed the connection before the end of the response; see the error log"
         }
-        Reason::Incomplete => "the upstream closed the connection before the end; see the error log",
     }
 }
 
@@ -70,9 +75,9 @@ pub(in crate::admin) fn help_against_miss(cause: &str, cache: Option<&ProxyCache
             "the first request for a response is a miss; explain lists what is stored, and by which request fields it varies"
         }
         "expired" => expired(cache),
-        "always_validate" => "the API wants to be asked at every use (no-cache)",
+        "always_validate" => "the API requires validation at every use (no-cache)",
         "client" => "write proxy_cache_client_control off",
-        "bypass" => "proxy_cache_bypass asks for it; explain shows which of its values does",
+        "bypass" => "proxy_cache_bypass applies; explain shows which of its values",
         "credentials" => SAY_PUBLIC,
         "own_write" => {
             "a client that has just changed a resource reads its own change; write proxy_cache_invalidation on to apply each change at once"

@@ -84,9 +84,9 @@ pub(super) fn told(of: &Of<'_>, entry: &Entry, chosen: bool, now: Now) -> Stored
     let since = now.unix_milliseconds.saturating_sub(head.stored_at).div_euclid(1000);
     let ago = |moment: i64| now.unix_milliseconds.saturating_sub(moment).max(0).div_euclid(1000);
     steps.push(match purged_at {
-        Some(at) => format!("stored {since} s ago: made stale by a purge {} s ago", ago(at)),
-        None if left < 0 => format!("stored {since} s ago: expired {} s ago", left.unsigned_abs()),
-        None => format!("stored {since} s ago: {left} s left"),
+        Some(at) => format!("stored {since} s ago, made stale by a purge {} s ago", ago(at)),
+        None if left < 0 => format!("stored {since} s ago, expired {} s ago", left.unsigned_abs()),
+        None => format!("stored {since} s ago, {left} s left"),
     });
     let is_default = matches!(judgement.because, Because::Nothing);
     let place = judgement
@@ -145,7 +145,7 @@ fn milliseconds(duration: std::time::Duration) -> i64 {
 pub(super) fn part(part: &Part) -> String {
     match part.complete {
         Some(complete) => format!("bytes {}-{} of {complete}", part.first, part.last),
-        None => format!("bytes {}-{} of an unknown length", part.first, part.last),
+        None => format!("bytes {}-{} of unknown length", part.first, part.last),
     }
 }
 

@@ -10,7 +10,7 @@ impl Display for Explanation {
         writeln!(f, "{} {}", self.method, self.url)?;
         writeln!(f, "  now       {status}: {}", self.now.why)?;
         writeln!(f, "  listener  {}", self.listener)?;
-        let named = if self.server.name.is_empty() { "without a name" } else { &self.server.name };
+        let named = if self.server.name.is_empty() { "(unnamed)" } else { &self.server.name };
         writeln!(f, "  server    {named} ({})", self.server.at)?;
         if let Some(note) = &self.server_note {
             writeln!(f, "            {note}")?;
@@ -21,7 +21,7 @@ impl Display for Explanation {
         }
         if let Some(key) = &self.key {
             writeln!(f, "  key       {}", key.text)?;
-            let place = key.at.as_deref().map_or_else(|| "the default".to_owned(), str::to_owned);
+            let place = key.at.as_deref().map_or_else(|| "default".to_owned(), str::to_owned);
             writeln!(f, "    made by   proxy_cache_key {} ({place})", key.template)?;
             let width = key.parts.iter().map(|part| part.variable.len()).max().unwrap_or(0).max(9);
             for part in &key.parts {
@@ -36,15 +36,15 @@ impl Display for Explanation {
             stored.write(f)?;
         }
         if let Some(refusal) = &self.last_refusal {
-            writeln!(f, "  last response that was not stored, {} ago", ago(refusal.milliseconds_ago))?;
+            writeln!(f, "  last response not stored, {} ago", ago(refusal.milliseconds_ago))?;
             writeln!(f, "    because   {}", refusal.text)?;
             writeln!(f, "    help      {}", refusal.help)?;
         }
         if let Some(purge) = &self.last_purge {
             let how = match (purge.before_stored, purge.soft) {
-                (true, _) => "before this was stored",
-                (false, true) => "marked what was stored as stale",
-                (false, false) => "removed what was stored",
+                (true, _) => "before the stored response arrived",
+                (false, true) => "made the stored responses stale",
+                (false, false) => "removed the stored responses",
             };
             let by = match &purge.prefix {
                 Some(prefix) => format!("prefix {prefix}"),
@@ -59,7 +59,7 @@ impl Display for Explanation {
 impl Stored {
     fn write(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let state = if self.fresh { "fresh" } else { "stale" };
-        let chosen = if self.chosen { ", the one for this request" } else { "" };
+        let chosen = if self.chosen { ", selected for this request" } else { "" };
         writeln!(
             f,
             "  stored    {} with {} bytes, {state}, {}{chosen}",

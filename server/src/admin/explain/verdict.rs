@@ -47,7 +47,9 @@ pub(super) fn of(
 ) -> Verdict {
     match usage {
         Use::None => Verdict::past("responses to this method are not cached here"),
-        Use::Past => Verdict::past("it has a body, asks for another protocol, or its key is too long"),
+        Use::Past => {
+            Verdict::past("the request has a body or an upgrade to another protocol, or its key is too long")
+        }
         Use::Bypass(_) => {
             let mut scratch = Vec::new();
             let condition = cache.bypass.iter().find(|one| holds(one, request, &mut scratch));
@@ -55,7 +57,7 @@ pub(super) fn of(
             let written = cache.written.iter().rev().find(|(name, _)| *name == "proxy_cache_bypass");
             let place = written.map(|(_, span)| format!(" ({})", at(request, *span))).unwrap_or_default();
             let value = condition.map(|one| shown::value(one, request, readable)).unwrap_or_default();
-            let why = format!("proxy_cache_bypass {source}{place} holds: its value is {value}");
+            let why = format!("proxy_cache_bypass {source}{place} applies: its value is {value}");
             Verdict::of(CacheStatus::Bypass, why)
         }
         Use::Lookup(_) if is_apart(request, cache, chosen) => {
@@ -89,8 +91,9 @@ fn with_entry(request: &Request, cache: &ProxyCache, sight: &Sight, entry: &Entr
     if let Some(part) = head.part.as_ref().filter(|_| request.slice.is_none()) {
         let stale = !entry.is_fresh(now);
         if stale || !partial::lies_within(request, entry) {
-            let why = if stale { "it is stale" } else { "the request is not for bytes of it alone" };
-            let why = format!("only a part is stored, {}, and {why}", stored::part(part));
+            let why =
+                if stale { "that part is stale" } else { "the request asks for bytes outside that part" };
+            let why = format!("only a part of the response is stored ({}), and {why}", stored::part(part));
             return Verdict::of(CacheStatus::Miss, why);
         }
     }
@@ -109,7 +112,7 @@ fn with_entry(request: &Request, cache: &ProxyCache, sight: &Sight, entry: &Entr
     };
     let why = match why {
         Why::Stale => "the stored response is stale",
-        Why::AlwaysValidate => "the stored response must be validated at every use (no-cache)",
+        Why::AlwaysValidate => "the stored response requires validation at every use (no-cache)",
         Why::NoCache => "the request has no-cache, and proxy_cache_client_control is on",
         Why::MaxAge => {
             "the stored response is older than the request's max-age, and proxy_cache_client_control is on"
@@ -122,18 +125,18 @@ fn with_entry(request: &Request, cache: &ProxyCache, sight: &Sight, entry: &Entr
     if allowed && sight.line.is_some() {
         return Verdict::of(
             CacheStatus::Updating,
-            format!("{why}; it is used while another request refreshes it"),
+            format!("{why}, but is used while another request refreshes it"),
         );
     }
     if allowed && entry.is_updated_behind(cache, now) {
         return Verdict::of(
             CacheStatus::Stale,
-            format!("{why}; it is used, and refreshed in the background"),
+            format!("{why}, but is used while it is refreshed in the background"),
         );
     }
     let validator = head.etag().is_some() || head.last_modified.is_some();
     let how = match validator && cache.revalidate {
-        true => "the upstream is asked whether it has changed (REVALIDATED if not)",
+        true => "it is revalidated with the upstream (REVALIDATED if unchanged)",
         false => "it is fetched from the upstream again",
     };
     Verdict::of(CacheStatus::Expired, format!("{why}; {how}"))
@@ -142,18 +145,23 @@ fn with_entry(request: &Request, cache: &ProxyCache, sight: &Sight, entry: &Entr
 fn without_entry(cache: &ProxyCache, sight: &Sight, now: Now) -> Verdict {
     if let Some(line) = sight.line {
         let why = match (line.is_reading, line.is_streaming) {
-            (true, _) => "its file is being read, and the request waits for it",
-            (_, true) => "the upstream's response is arriving, and the request receives it as it arrives",
-            _ if cache.lock => "another request has asked the upstream, and this one waits for the response",
+            (true, _) => "the request waits until the cache file has been read",
+            (_, true) => {
+                "the response is arriving from the upstream for another request, and this request receives it as it arrives"
+            }
+            _ if cache.lock => {
+                "another request is in progress at the upstream, and this request waits for its response"
+            }
             _ => {
-                "another request has asked the upstream, and this one asks too, because proxy_cache_lock is off"
+                "another request is in progress at the upstream, and this request is sent as well, because \
+                 proxy_cache_lock is off"
             }
         };
         return Verdict::of(CacheStatus::Miss, why);
     }
     if sight.is_scarce {
         let why = format!(
-            "nothing is stored, and the response will not be: {} of {} requests (proxy_cache_min_uses)",
+            "nothing is stored, and the response will not be stored: {} of {} requests (proxy_cache_min_uses)",
             sight.uses, cache.min_uses
         );
         return Verdict::of(CacheStatus::Miss, why);
@@ -164,7 +172,7 @@ fn without_entry(cache: &ProxyCache, sight: &Sight, now: Now) -> Verdict {
             format!("nothing is stored under this key; {}", what.replace("@", &format!("{ago} ago")))
         }
         None if sight.entries.is_empty() => "nothing is stored under this key".to_owned(),
-        None => "nothing is stored for these request fields (Vary), only for others".to_owned(),
+        None => "no stored response matches the request fields (Vary)".to_owned(),
     };
     Verdict::of(CacheStatus::Miss, why)
 }

@@ -108,7 +108,7 @@ pub(super) fn of(
         ([], whole) => Ok(wanted.map_or_else(|| whole.clone(), |names| only(whole.clone(), &names))),
         ([name, rest @ ..], Value::Object(mut all)) if is_list => {
             let missing = || {
-                let text = format!("there is no \"{name}\" here");
+                let text = format!("\"{name}\" not found");
                 ApiRefusal::new(404, not_found(subject), text)
             };
             let one = all.remove(name).ok_or_else(missing)?;
@@ -152,7 +152,7 @@ fn not_found(subject: Subject) -> &'static str {
 }
 
 fn no_path() -> ApiRefusal {
-    ApiRefusal::new(404, "PathNotFound", "there is no such path")
+    ApiRefusal::new(404, "PathNotFound", "path not found")
 }
 
 fn whole(request: &Request, subject: Subject) -> Result<Value, ApiRefusal> {
@@ -199,7 +199,7 @@ fn busiest(zones: Value) -> Value {
 }
 
 fn failed() -> ApiRefusal {
-    ApiRefusal::new(500, "InternalError", "the figures could not be written")
+    ApiRefusal::new(500, "InternalError", "the response could not be generated")
 }
 
 fn wanted(fields: &[u8]) -> Vec<String> {

@@ -227,7 +227,7 @@ pub(super) fn delete(links: &RefusedLinks, removal: &Removal) -> Result<(), DavR
     let found = entry.look().map_err(|error| gone(error.into()))?;
     let is_directory = is_directory(&found);
     if is_directory != removal.is_collection {
-        let what = if is_directory { "is a directory" } else { "is no directory" };
+        let what = if is_directory { "is a directory" } else { "is not a directory" };
         return Err(wrong(409, path, what));
     }
     let wanted = match removal.depth {
@@ -262,7 +262,7 @@ pub(super) fn transfer(links: &RefusedLinks, transfer: &CopyOrMove) -> Result<bo
         Some(Ok(found)) if is_directory(&found) && !is_collection => {
             return Err(wrong(409, to, "is a directory"));
         }
-        Some(Ok(_)) if !transfer.overwrites => return Err(wrong(412, to, "is there already")),
+        Some(Ok(_)) if !transfer.overwrites => return Err(wrong(412, to, "already exists")),
         Some(Ok(found)) => Some(found),
     };
     let source = Entry::open(links, from).map_err(|error| refused(error, 404, "opening", from))?;

@@ -131,7 +131,9 @@ fn purged_tags(request: &Request) -> Result<Option<PurgeRequest>, Refusal> {
     let soft = list(request, &SOFT_TAG_FIELDS)?;
     let hard = list(request, &TAG_FIELDS)?;
     match (hard, soft) {
-        (Some(_), Some(_)) => Err(Refusal::bad("tags to remove and tags to make stale go in two requests")),
+        (Some(_), Some(_)) => {
+            Err(Refusal::bad("a request cannot both remove tags and make tags stale: send two requests"))
+        }
         (Some(tags), None) => {
             Ok(Some(PurgeRequest { wanted: PurgeScope::Tags(tags), soft: soft_by_field(request) }))
         }
@@ -144,7 +146,7 @@ fn ban(request: &Request) -> Result<PurgeRequest, Refusal> {
     let (tags, urls) = (only(request, &BAN_TAG_EXPRESSIONS)?, only(request, &BAN_URLS)?);
     let hosts = only(request, &BAN_HOSTS)?;
     if value(request, &[b"x-content-type"]).is_some_and(|kind| !matches!(kind, b"" | b".*")) {
-        return Err(Refusal::bad("what is stored cannot be purged by its type: X-Content-Type must be .*"));
+        return Err(Refusal::bad("purging by content type is not supported: X-Content-Type must be .*"));
     }
     let soft = soft_by_field(request);
     if tags.is_none() && urls.is_none() && hosts.is_none() {
@@ -157,7 +159,7 @@ fn ban(request: &Request) -> Result<PurgeRequest, Refusal> {
     let urls = pattern::urls(urls.unwrap_or_default())?;
     if let Some(tags) = tags.map(pattern::tags).transpose()?.flatten() {
         if urls != Urls::Any || named != Hosts::Any {
-            return Err(Refusal::bad("tags are purged on every host and URL: X-Host and X-Url must be .*"));
+            return Err(Refusal::bad("tags are purged on all hosts and URLs: X-Host and X-Url must be .*"));
         }
         bounded(&tags)?;
         return Ok(PurgeRequest { wanted: PurgeScope::Tags(tags), soft });
@@ -185,7 +187,7 @@ fn only<'a>(request: &'a Request, names: &[&[u8]]) -> Result<Option<&'a [u8]>, R
     let mut values = names.iter().flat_map(|name| fields.all_named(name));
     let first = values.next();
     if values.next().is_some() {
-        return Err(Refusal::bad("a field with an expression came twice"));
+        return Err(Refusal::bad("duplicate header with an expression"));
     }
     Ok(first)
 }
@@ -203,7 +205,7 @@ fn list(request: &Request, names: &[&[u8]]) -> Result<Option<Vec<Vec<u8>>>, Refu
         }
     }
     if tags.is_empty() {
-        return Err(Refusal::bad("the field for tags names none"));
+        return Err(Refusal::bad("the header for tags contains no tag"));
     }
     bounded(&tags)?;
     Ok(Some(tags))

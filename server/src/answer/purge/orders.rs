@@ -58,7 +58,7 @@ const LEFT_OUT: [&[u8]; 22] = [
 const ANY_HOST: &[u8] = b"any.invalid";
 const HOSTS_MATTER: Refusal = Refusal {
     status: 400,
-    text: Cow::Borrowed("keys differ by host here: name the hosts, as ^(one|other)$ in X-Host"),
+    text: Cow::Borrowed("cache keys here depend on the host: list the hosts in X-Host, as ^(one|other)$"),
 };
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -118,7 +118,7 @@ pub fn of_request(request: &Request, wanted: &PurgeScope) -> Result<Orders, Refu
         }
     }
     if orders.items.is_empty() {
-        return Err(Refusal { status: 404, text: "no location with a cache is meant".into() });
+        return Err(Refusal { status: 404, text: "no location with a cache matches the request".into() });
     }
     Ok(orders)
 }
@@ -348,8 +348,8 @@ fn before_slices(cache: &ProxyCache) -> Option<Template> {
 fn no_prefix(request: &Request, location: &Location, cache: &ProxyCache) -> Refusal {
     let at = request.generation.shared.configuration.sources.locate(location.span);
     Refusal::bad(format!(
-        "keys of the location at {at} are made by \"{}\", so those of URLs that begin alike do not begin alike: purge \
-         single URLs, a tag or everything",
+        "with the proxy_cache_key \"{}\" of the location at {at}, URLs with a common prefix do not have keys with a \
+         common prefix: purge single URLs, a tag or everything",
         cache.key.source
     ))
 }

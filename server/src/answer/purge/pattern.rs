@@ -12,13 +12,14 @@ mod tests;
 pub struct Unmappable(pub &'static str);
 
 const TAGS: Unmappable =
-    Unmappable("an expression for tags must be (^|,)(one|other)(,|$) with every tag spelt out, or .*");
+    Unmappable("an expression for tags must be (^|,)(one|other)(,|$) with each tag listed in full, or .*");
 const HOSTS: Unmappable = Unmappable("an expression for hosts must be ^(one|other)$ or .*");
 const UNANCHORED: Unmappable = Unmappable(
-    "an expression for a URL must begin with ^, for without it it also means URLs that hold it further on",
+    "an expression for a URL must begin with ^, because without ^ it also matches in the middle of other URLs",
 );
-const URL: Unmappable =
-    Unmappable("an expression for a URL must be ^/path, ^/path.* or ^/path$ with nothing else in it, or .*");
+const URL: Unmappable = Unmappable(
+    "an expression for a URL must be ^/path, ^/path.* or ^/path$ without other special characters, or .*",
+);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Urls {

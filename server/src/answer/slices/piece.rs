@@ -268,7 +268,7 @@ pub(super) async fn send(
             .await?
         };
         let Some(Ok(bytes)) = bytes else {
-            super::log(request, "the response for a slice ended early");
+            super::log(request, "slice response ended prematurely");
             return Err(SliceFailure::Piece);
         };
         let end = position + bytes.len() as u64;

@@ -90,7 +90,7 @@ impl Http2Connection {
         if self.preamble == Preamble::Settings {
             // Who is quick to acknowledge ours says its own a little later.
             if !matches!(frame, Frame::Settings { .. }) {
-                return Err(Fate::Broken(ErrorCode::ProtocolError, "no SETTINGS behind the preface"));
+                return Err(Fate::Broken(ErrorCode::ProtocolError, "no SETTINGS frame after the preface"));
             }
             self.preamble = Preamble::Done;
         }
@@ -149,14 +149,14 @@ impl Http2Connection {
 
     fn check_opening(&mut self, stream: u32) -> Result<(), Fate> {
         if stream.is_multiple_of(2) {
-            return Err(Fate::Broken(ErrorCode::ProtocolError, "a request on a stream of the server's"));
+            return Err(Fate::Broken(ErrorCode::ProtocolError, "a request on a server-initiated stream"));
         }
         if stream > self.last {
             return Ok(());
         }
         match self.stream(stream) {
             Some(open) if open.has_all() && !open.is_spoiled() || open.is_left() => {
-                Err(Fate::Broken(ErrorCode::StreamClosed, "a HEADERS frame on a stream that it had ended"))
+                Err(Fate::Broken(ErrorCode::StreamClosed, "a HEADERS frame on a half-closed stream"))
             }
             Some(_) => Ok(()),
             None => match self.ended.past(stream) {
@@ -221,7 +221,7 @@ impl Http2Connection {
     /// Also for a stream that is not open yet (RFC 9218 §7.1).
     fn prioritise(&mut self, stream: u32, priority: Priority) -> Result<(), Fate> {
         if stream.is_multiple_of(2) {
-            return Err(Fate::Broken(ErrorCode::ProtocolError, "a priority for a stream of the server's"));
+            return Err(Fate::Broken(ErrorCode::ProtocolError, "a priority for a server-initiated stream"));
         }
         if let Some(open) = self.stream(stream) {
             open.reprioritise(priority);
@@ -284,12 +284,12 @@ impl Http2Connection {
     }
 
     pub(super) fn charge(&mut self, work: Work) -> Result<(), Fate> {
-        self.patience
-            .charge(work, clock::now())
-            .map_err(|Overdrawn| Fate::Broken(ErrorCode::EnhanceYourCalm, "too much that brings nothing"))
+        self.patience.charge(work, clock::now()).map_err(|Overdrawn| {
+            Fate::Broken(ErrorCode::EnhanceYourCalm, "too many frames that cause useless work")
+        })
     }
 }
 
 fn overfull(BadWindow: BadWindow) -> Fate {
-    Fate::Broken(ErrorCode::FlowControlError, "more than a window has room for")
+    Fate::Broken(ErrorCode::FlowControlError, "a frame that violates flow control")
 }

@@ -52,7 +52,7 @@ impl Http2Connection {
         let Some(mut block) = self.block.take().filter(|block| block.stream == stream) else {
             return Err(Fate::Broken(
                 ErrorCode::ProtocolError,
-                "a CONTINUATION frame that continues nothing",
+                "a CONTINUATION frame without a header block",
             ));
         };
         block.bytes.extend_from_slice(fragment);

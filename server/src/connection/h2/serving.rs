@@ -59,7 +59,7 @@ impl Http2Connection {
             .and_then(|()| if self.speaks_with(&request) { Ok(()) } else { Err(failure::MISDIRECTED) });
         let place = Place { stream: id, has_ended, flaw: None };
         if let Err(status) = admitted {
-            return self.refuse(place, request, status, "a request that is refused", None);
+            return self.refuse(place, request, status, "a request that was refused", None);
         }
         request.framing = match (request.framing, has_ended) {
             (Framing::Length(0) | Framing::None, true) => Framing::None,

@@ -333,5 +333,5 @@ fn grow(page: &Page, text: &[u8]) -> Result<(), CommandFailure> {
 }
 
 fn no_room(TooMuch: TooMuch) -> CommandFailure {
-    "there is no room for more SSI variables and blocks".to_owned()
+    "the SSI variables and blocks of this page need too much memory".to_owned()
 }

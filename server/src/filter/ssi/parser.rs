@@ -152,7 +152,7 @@ impl Parser {
                 ParserState::Ending(1)
             }
             ParserState::Name if self.written.name.len() == LONGEST_NAME => {
-                self.is_wrong(byte, "too long a name")
+                self.is_wrong(byte, "too long command name")
             }
             ParserState::Name => {
                 self.written.name.push(byte);
@@ -170,10 +170,10 @@ impl Parser {
             ParserState::Parameter if byte != b'-' => self.grow_parameter(byte),
             ParserState::BeforeValue if matches!(byte, b'"' | b'\'') => ParserState::Value(byte),
             ParserState::Parameter | ParserState::BeforeEqual => {
-                self.is_wrong(byte, "no \"=\" behind a parameter")
+                self.is_wrong(byte, "no \"=\" after a parameter")
             }
-            ParserState::BeforeValue => self.is_wrong(byte, "a value without quotes"),
-            ParserState::BehindValue => self.is_wrong(byte, "something behind a value"),
+            ParserState::BeforeValue => self.is_wrong(byte, "unquoted value"),
+            ParserState::BehindValue => self.is_wrong(byte, "unexpected character after a value"),
             ParserState::Value(quote) if byte == quote => ParserState::BehindValue,
             ParserState::Value(quote) if byte == b'\\' => self.grow_value(byte, ParserState::Escaped(quote)),
             ParserState::Value(quote) | ParserState::Escaped(quote) => {
@@ -184,7 +184,7 @@ impl Parser {
                 self.state = ParserState::Text;
                 return Some(Fragment::Command(std::mem::take(&mut self.written)));
             }
-            ParserState::Ending(_) => self.is_wrong(byte, "no \"-->\" behind a \"-\""),
+            ParserState::Ending(_) => self.is_wrong(byte, "no \"-->\" after a \"-\""),
             ParserState::Wrong(2) if byte == b'>' => {
                 self.state = ParserState::Text;
                 return Some(Fragment::Wrong(std::mem::take(&mut self.wrong)));
@@ -203,7 +203,7 @@ impl Parser {
                 name.push(byte);
                 ParserState::Parameter
             }
-            _ => self.is_wrong(byte, "too long a parameter"),
+            _ => self.is_wrong(byte, "too long parameter name"),
         }
     }
 
@@ -213,7 +213,7 @@ impl Parser {
                 value.push(byte);
                 next
             }
-            _ => self.is_wrong(byte, "too long a value"),
+            _ => self.is_wrong(byte, "too long value"),
         }
     }
 

@@ -40,7 +40,7 @@ pub(super) fn evaluate(request: &Request, text: &[u8]) -> Result<Vec<u8>, String
                 rest = behind;
                 let value = variable(request, name).unwrap_or_default();
                 if out.len() + value.len() > LONGEST_VALUE {
-                    return Err(format!("too long a value of \"{}\"", text.escape_ascii()));
+                    return Err(format!("too long value of \"{}\"", text.escape_ascii()));
                 }
                 out.extend_from_slice(&value);
             }
@@ -114,12 +114,13 @@ fn trimmed(text: &[u8]) -> &[u8] {
 
 /// Sets the page's captures. Compiles each time, which counts as work and costs less than keeping it.
 fn matches(request: &Request, expression: &[u8], text: &[u8]) -> Result<bool, String> {
-    let source = std::str::from_utf8(expression).map_err(|_| "a regular expression is no text".to_owned())?;
+    let source =
+        std::str::from_utf8(expression).map_err(|_| "a regular expression is not valid UTF-8".to_owned())?;
     if source.len() > regular_expression::MAX_PAGE_LENGTH {
-        return Err("too long a regular expression".to_owned());
+        return Err("too long regular expression".to_owned());
     }
     let page = &request.sheet().page;
-    let too_many = |_| "there are too many regular expressions on one page".to_owned();
+    let too_many = |_| "too many regular expressions on this page".to_owned();
     page.expression(COMPILING).map_err(too_many)?;
     let (regex, work, longest) = match regular_expression::compile_for_page(source) {
         None => return Err(format!("invalid regular expression \"{source}\"")),
@@ -129,7 +130,7 @@ fn matches(request: &Request, expression: &[u8], text: &[u8]) -> Result<bool, St
         }
     };
     if text.len() > longest {
-        return Err(format!("too long a text for the regular expression \"{source}\""));
+        return Err(format!("too long text for the regular expression \"{source}\""));
     }
     page.expression(work).map_err(too_many)?;
     let captured = regex

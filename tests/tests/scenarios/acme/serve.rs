@@ -85,7 +85,7 @@ fn a_port_that_cannot_be_had_is_told_with_what_is_needed() {
     assert!(!status.success());
     let said = prefix.read("output");
     assert!(said.contains("another process listens there already"), "{said}");
-    let needed = "end who listens there, or write --https 8443 --http 8080";
+    let needed = "stop the process that listens there, or use --https 8443 --http 8080";
     assert_eq!(said.matches(needed).count(), 1, "{said}");
     assert!(!state.exists(), "nothing is made");
     drop(taken);

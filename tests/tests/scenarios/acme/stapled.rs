@@ -61,6 +61,6 @@ fn each_certificate_that_is_issued_gets_its_own_staple_and_never_that_of_the_one
     responder.say(Some(Word::Unknown));
     server.rewrite(&stapling, &[]);
     server.signal(Signal::HUP);
-    server.says("the certificate status is \"unknown\"; it is asked again in ");
+    server.says("the certificate status is \"unknown\"; retrying in ");
     assert!(matches!(shake(ports.tls), Some((_, None))));
 }

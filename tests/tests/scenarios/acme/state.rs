@@ -100,7 +100,7 @@ fn after_an_upgrade_the_new_process_uses_what_is_there_and_asks_once_the_old_one
     server.rewrite(&format!("{one} {} }}", site(ports, "b.test", "test")), &[]);
     server.signal(Signal::USR2);
     wait::until("the new process is there", || ![0, old].contains(&server.current_id()));
-    server.says("another process has its state_path; this one waits for it");
+    server.says("another process has locked the state_path, waiting for it");
     process::send(old, Signal::QUIT);
     wait::until("the old one ends", || !process::is_alive(old));
     assert!(is_served(&root, "a.test", ports.tls));

@@ -41,7 +41,7 @@ fn the_page_shows_in_a_browser_what_happens_and_is_used_to_purge_and_explain() {
     let sorted = window.run("return document.querySelector('#upstreams-table th[aria-sort]')?.innerText;");
     assert_eq!(sorted.as_str().map(str::trim), Some("server"));
     window.write("#upstreams input[type=search]", "no such server");
-    wait::until("nothing fits", || window.text("#upstreams-table").contains("nothing fits the filter"));
+    wait::until("nothing fits", || window.text("#upstreams-table").contains("no rows match the filter"));
     window.write("#upstreams input[type=search]", "api");
     wait::until("it fits again", || window.text("#upstreams-table tbody").contains("api"));
     let public = format!("http://127.0.0.1:{}/a", looked.server.port());

@@ -121,7 +121,7 @@ fn a_101_that_opens_no_websocket_is_told_as_502() {
         ("/none", "without \"Upgrade\""),
         ("/unconnected", "without \"Connection: upgrade\""),
         ("/unaccepted", "without \"Sec-WebSocket-Accept\""),
-        ("/misaccepted", "whose \"Sec-WebSocket-Accept\" does not fit the key"),
+        ("/misaccepted", "whose \"Sec-WebSocket-Accept\" does not match the key"),
     ] {
         let stream = frames.websocket(path);
         assert_eq!(frames.answer(stream).status, 502, "{path}: {}", server.log());

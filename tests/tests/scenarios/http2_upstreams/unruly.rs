@@ -111,7 +111,7 @@ fn a_server_that_breaks_the_rules_is_a_bad_gateway_with_its_cause_in_the_log() {
     let cases: [(Say, &str); 6] = [
         (
             |out| out.extend_from_slice(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
-            "upstream sent a response in HTTP/1: it does not speak HTTP/2",
+            "upstream sent an HTTP/1 response: it does not support HTTP/2",
         ),
         (
             |out| {
@@ -121,7 +121,7 @@ fn a_server_that_breaks_the_rules_is_a_bad_gateway_with_its_cause_in_the_log() {
                 encoder::field(&mut block, b"content-length", b"100");
                 write::headers(out, 1, &block, true, 16_384);
             },
-            "upstream sent a body that is not as long as its Content-Length",
+            "upstream sent a body that does not match its Content-Length",
         ),
         (
             |out| {
@@ -141,7 +141,7 @@ fn a_server_that_breaks_the_rules_is_a_bad_gateway_with_its_cause_in_the_log() {
                 write::settings(out, &[]);
                 write::data_head(out, 1, 0, true);
             },
-            "upstream sent a DATA frame before the response's head",
+            "upstream sent a DATA frame before the response header",
         ),
         (
             |out| {
@@ -175,7 +175,7 @@ fn a_server_that_breaks_the_rules_behind_its_head_is_left_at_once_and_its_respon
     let mut trailers = Vec::new();
     encoder::field(&mut trailers, b"x-sum", b"1");
     let cases = [
-        (data(16_384).repeat(256), "upstream sent more than a window has room for"),
+        (data(16_384).repeat(256), "upstream sent a frame that violates flow control"),
         (data(100_000), "upstream sent a frame larger than SETTINGS_MAX_FRAME_SIZE"),
         (
             [frame(kind::HEADERS, 0, 1, &trailers), frame(kind::CONTINUATION, 0, 1, b"").repeat(5_000)]
@@ -232,7 +232,7 @@ fn what_a_client_asks_for_and_how_long_it_waits_says_nothing_about_its_server() 
             "POST",
             "te: trailers\r\ngrpc-timeout: 50m\r\n",
             504,
-            "the call's own time (grpc-timeout) was over",
+            "the deadline of the call (grpc-timeout) expired",
         ),
         (true, "GET", "", 502, "upstream rejected the request with INTERNAL_ERROR"),
     ] {

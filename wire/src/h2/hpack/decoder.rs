@@ -16,14 +16,14 @@ const KEPT: usize = 4096;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompressionError(pub &'static str);
 
-const CUT_OFF: CompressionError = CompressionError("a header block that is cut off");
+const CUT_OFF: CompressionError = CompressionError("a truncated header block");
 const BAD_INTEGER: CompressionError = CompressionError("an invalid integer in a header block");
 const BAD_HUFFMAN: CompressionError = CompressionError("invalid Huffman code in a header block");
 const BAD_INDEX: CompressionError = CompressionError("an unknown index in a header block");
 const BAD_SIZE: CompressionError = CompressionError("a header table size above the one advertised");
-const LATE_SIZE: CompressionError = CompressionError("a header table size within a header block");
+const LATE_SIZE: CompressionError = CompressionError("a header table size update within a header block");
 const NO_SIZE: CompressionError =
-    CompressionError("a header block without the header table size that is due");
+    CompressionError("a header block without the required header table size update");
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {

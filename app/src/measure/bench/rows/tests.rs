@@ -25,21 +25,25 @@ fn a_mistake_has_its_place() {
     for (format, text, said) in [
         (RowsFormat::Csv, "", "f has no row"),
         (RowsFormat::Csv, "id,name\n", "f has no row"),
-        (RowsFormat::Csv, "id,id\n1,2\n", "f:1: field 2: \"id\" is there already"),
+        (RowsFormat::Csv, "id,id\n1,2\n", "f:1: field 2: duplicate column \"id\""),
         (RowsFormat::Csv, "id,\n1,2\n", "f:1: field 2: the column has no name"),
-        (RowsFormat::Csv, "id,name\n1,a\n2\n", "f:3: field 2: the row has 1 fields and the first line 2"),
+        (
+            RowsFormat::Csv,
+            "id,name\n1,a\n2\n",
+            "f:3: field 2: the row has 1 fields, but the first line has 2",
+        ),
         (RowsFormat::Csv, "id,name\n1,a,b\n", "f:2: field 3: the row has 3 fields"),
         (RowsFormat::Csv, "id,name\n1,\"a\n2,b\n", "f:2: field 2: the quote is not closed"),
         (RowsFormat::Csv, "id,name\n1,\"a\nb\"\"\"\n\"2,b\n", "f:4: field 1: the quote is not closed"),
         (RowsFormat::JsonLines, "{\"id\":1}\n{\"id\":,}\n", "f:2:7: expected value"),
         (RowsFormat::JsonLines, "[1]\n", "f:1:1: invalid type"),
-        (RowsFormat::JsonLines, "{\"id\":1}\n{\"ID\":1}\n", "f:2:1: it has no \"id\""),
+        (RowsFormat::JsonLines, "{\"id\":1}\n{\"ID\":1}\n", "f:2:1: \"id\" is missing"),
     ] {
         let error = read(format, text).expect_err(text);
         assert!(error.starts_with(said), "{text:?}: {error}");
     }
     let error = Rows::read("f", RowsFormat::Csv, &b"id\n\xff\n"[..]).expect_err("no UTF-8");
-    assert!(error.starts_with("f:2: field 1: that is no UTF-8"), "{error}");
+    assert!(error.starts_with("f:2: field 1: invalid UTF-8"), "{error}");
 }
 
 #[test]
