@@ -48,6 +48,18 @@ pub fn is_nginx() -> bool {
     binary().file_name().is_some_and(|name| name == "nginx")
 }
 
+/// Ends the scenario, out loud, if the server under test is nginx, which does not have what follows. The text says
+/// what nginx does instead.
+#[macro_export]
+macro_rules! skip_on_nginx {
+    ($($instead:literal)?) => {
+        if $crate::server::is_nginx() {
+            eprintln!(concat!("SKIPPED: this is not what nginx does", $("; ", $instead)?));
+            return;
+        }
+    };
+}
+
 /// Removes what nginx without Plus does not know: `status_zone`.
 pub fn fit(configuration: &str) -> String {
     if is_nginx() { configuration.replace("status_zone wordpress;", "") } else { configuration.to_owned() }
@@ -173,6 +185,18 @@ impl Server {
 
     pub fn get_with(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
         client::get_with(self.port, path, fields)
+    }
+
+    /// Without a body.
+    #[track_caller]
+    pub fn request(&self, method: &str, path: &str, fields: &[(&str, &str)]) -> Answer {
+        self.client().request(method, path, fields).expect("an answer")
+    }
+
+    /// As [`Client::ask`], on a connection of its own.
+    #[track_caller]
+    pub fn ask(&self, request: impl AsRef<[u8]>) -> Answer {
+        self.client().ask(request)
     }
 
     /// To the process of the pid file, or else the started one.

@@ -2,7 +2,7 @@
 
 use millstream_tests::origin::Origin;
 use millstream_tests::ports;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::wait;
 use millstream_tests::webdriver::Window;
 use std::time::Duration;
@@ -22,9 +22,7 @@ const TRIES: usize = 20;
 
 #[test]
 fn a_page_is_painted_within_a_tenth_of_a_second() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let Some(window) = Window::open(1280, 1000) else {
         eprintln!("SKIPPED: no driver of Chromium here; apt-get install chromium-driver");
         return;

@@ -12,7 +12,7 @@ use millstream_tests::client::Client;
 use millstream_tests::origin::{Origin, Request, Step, answer};
 use millstream_tests::prefix::Prefix;
 use millstream_tests::process::Running;
-use millstream_tests::server::{Server, binary, is_nginx};
+use millstream_tests::server::{Server, binary};
 use millstream_tests::{ports, wait};
 use rustix::process::Signal;
 
@@ -105,9 +105,7 @@ fn shell(folder: &Prefix, line: &str) -> Command {
 
 #[test]
 fn whoever_does_what_the_ladder_prints_loses_no_session_shares_no_page_and_spares_the_api() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for (lifetimes, steps) in [(false, "alone,keepalive,microcache"), (true, "alone,keepalive,memory")] {
         let origin = api(lifetimes);
         let server = Server::start(SITE, &[("ORIGIN", &origin.address())]);

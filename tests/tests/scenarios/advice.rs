@@ -8,7 +8,7 @@ use millstream_tests::client::{self, Client};
 use millstream_tests::origin::{Origin, Request, Step, answer};
 use millstream_tests::ports;
 use millstream_tests::prefix::{Prefix, fill};
-use millstream_tests::server::{Server, command, is_nginx};
+use millstream_tests::server::{Server, command};
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
@@ -274,8 +274,7 @@ fn make_stale(dashboard: u16) {
         "POST /api/9/http/caches/z/purge HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );
-    client.send(request).expect("it reads");
-    assert_eq!(client.answer().expect("an answer").status, 200);
+    assert_eq!(client.ask(request).status, 200);
 }
 
 fn visit(client: &mut Client, clients: Clients, harm: &mut Vec<String>) {
@@ -360,9 +359,7 @@ fn follow(row: &Followed) {
 
 #[test]
 fn whoever_follows_the_advice_of_the_dashboard_loses_no_session_shares_no_page_and_asks_the_api_no_more() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     SHOWN.iter().for_each(follow);
 }
 
@@ -501,9 +498,7 @@ fn check(lines: &str) -> String {
 
 #[test]
 fn whoever_follows_the_warnings_of_a_check_loses_no_session_and_shares_no_page() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for Checked { rule, advice, lines } in CHECKED {
         let [before, after] = lines.map(check);
         assert!(before.contains(advice), "{rule} does not say {advice:?}: {before}");
@@ -533,9 +528,7 @@ fn each_rule_of_a_check_has_its_advice_followed() {
 
 #[test]
 fn users_behind_passwords_keep_their_own_pages_once_the_key_names_the_credential() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api("");
     let prefix = Prefix::new();
     prefix.write("users", "alice:{PLAIN}a\nbob:{PLAIN}b\n");

@@ -105,11 +105,13 @@ fn bodies_go_to_an_application_as_they_are_and_their_length_with_them() {
         for path in ["/", "/streamed/"] {
             let mut client = server.client();
             let head = format!("POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n");
-            client.send(head + &long).expect("it is taken");
-            assert_eq!(client.answer().expect("an answer").text(), "200000 200000", "{speaks:?} {path}");
+            assert_eq!(client.ask(head + &long).text(), "200000 200000", "{speaks:?} {path}");
             let chunked = "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
-            client.send(format!("POST {path} HTTP/1.1\r\nHost: a\r\n{chunked}")).expect("it is taken");
-            assert_eq!(client.answer().expect("an answer").text(), "3 3", "{speaks:?} {path}");
+            assert_eq!(
+                client.ask(format!("POST {path} HTTP/1.1\r\nHost: a\r\n{chunked}")).text(),
+                "3 3",
+                "{speaks:?} {path}"
+            );
         }
         assert_eq!(application.asked()[1].body, b"abc");
     });

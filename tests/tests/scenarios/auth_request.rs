@@ -116,8 +116,7 @@ fn the_status_of_the_service_says_whether_a_request_is_let_in_to_what_is_stored_
         wait::until(&what, || server.log().contains(&what));
     }
     let mut client = server.client();
-    client.send("GET / HTTP/1.1\r\nHost: a\r\nX-Want: 401\r\n\r\n").expect("sent");
-    let refused = client.answer().expect("an answer");
+    let refused = client.ask("GET / HTTP/1.1\r\nHost: a\r\nX-Want: 401\r\n\r\n");
     let challenges: Vec<&str> = refused
         .fields
         .iter()
@@ -136,8 +135,7 @@ fn the_service_is_asked_what_the_client_asked_for_without_its_body_and_the_upstr
     let head = "POST /a%20b?c=d&past=1 HTTP/1.1\r\nHost: a\r\nCookie: k=v\r\nIf-None-Match: *\r\nRange: bytes=0-1\r\nContent-Length: 5\r\n";
     client.send(format!("{head}Expect: 100-continue\r\n\r\n")).expect("sent");
     assert_eq!(client.head().expect("an interim answer").status, 100);
-    client.send("hello").expect("sent");
-    assert_eq!(client.answer().expect("an answer").status, 200);
+    assert_eq!(client.ask("hello").status, 200);
     let (asked, passed) = (&service.requests()[0], &origin.requests()[0]);
     assert!(asked.head.starts_with("GET /verify HTTP/1."), "{}", asked.head);
     assert_eq!(asked.field("x-original-uri"), Some("/a%20b?c=d&past=1"));

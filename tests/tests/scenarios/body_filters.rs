@@ -108,9 +108,7 @@ fn texts_are_replaced_in_files_and_answers_and_out_of_the_cache() {
 
 #[test]
 fn what_is_coded_already_is_not_searched() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::start(|_| {
         let fields = [("Content-Type", "text/html"), ("Content-Encoding", "gzip"), ("ETag", "\"tag\"")];
         answer(200, &fields, &gzipped(b"one"))

@@ -6,7 +6,7 @@ use std::process::Command;
 use millstream_tests::client::Answer;
 use millstream_tests::origin::{Origin, answer};
 use millstream_tests::prefix::Prefix;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::wait;
 use rustix::process::Signal;
 
@@ -64,9 +64,7 @@ const CLIENTS: [(&str, Option<&str>); 6] = [
 
 #[test]
 fn each_client_gets_the_coding_it_likes_best_live_from_the_cache_and_after_a_restart() {
-    if is_nginx() {
-        return; // It has neither brotli nor zstd of its own.
-    }
+    skip_on_nginx!("it has neither brotli nor zstd of its own");
     let origin = origin();
     let mut server = Server::start_in(Prefix::new(), SITE, &[("ORIGIN", &origin.address())]);
     for path in ["/live", "/"] {
@@ -126,9 +124,7 @@ fn files(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
 
 #[test]
 fn curl_reads_every_coding_that_it_knows() {
-    if is_nginx() {
-        return; // It has neither brotli nor zstd of its own.
-    }
+    skip_on_nginx!("it has neither brotli nor zstd of its own");
     let Ok(version) = Command::new("curl").arg("--version").output() else { return };
     let version = String::from_utf8_lossy(&version.stdout).into_owned();
     let origin = origin();

@@ -2,7 +2,7 @@
 
 use millstream_tests::application::{Application, answer, record};
 use millstream_tests::client::Answer;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::{ports, wait};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::time::Duration;
@@ -99,17 +99,17 @@ fn bodies_go_to_an_application_however_they_come() {
     let long = "x".repeat(200_000);
     for path in ["/", "/streamed/", "/kept/"] {
         let mut client = server.client();
-        client
-            .send(format!("POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n{long}"))
-            .expect("it is taken");
-        assert_eq!(client.answer().expect("an answer").text(), "200000 200000", "{path}");
+        assert_eq!(
+            client
+                .ask(format!("POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n{long}"))
+                .text(),
+            "200000 200000",
+            "{path}"
+        );
         // An application wants to know the length, so what comes in chunks is counted first.
-        client
-            .send(format!(
+        assert_eq!(client.ask(format!(
                 "POST {path} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
-            ))
-            .expect("it is taken");
-        assert_eq!(client.answer().expect("an answer").text(), "3 3", "{path}");
+            )).text(), "3 3", "{path}");
     }
     assert_eq!(application.asked()[1].body, b"abc");
 }
@@ -256,9 +256,10 @@ fn php_fpm_answers_through_the_parameters_of_debian() {
         assert_eq!((got.status, got.text().as_str()), (200, "/?a=b /index.php "), "{}", server.log());
         assert_eq!(got.field("x-sapi"), Some("fpm-fcgi"));
     }
-    let mut client = server.client();
-    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody").expect("it is taken");
-    assert_eq!(client.answer().expect("an answer").text(), "/ /index.php body");
+    assert_eq!(
+        server.ask("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody").text(),
+        "/ /index.php body"
+    );
     assert_eq!(server.get("/none.php").status, 404);
     wait::until("what PHP logs is told", || {
         server.log().contains("FastCGI sent in stderr: \"PHP message: from php")
@@ -270,9 +271,7 @@ const QUIET: Duration = Duration::from_millis(200);
 
 #[test]
 fn an_application_has_its_connection_until_it_has_ended_the_request() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (listener, port) = ports::listener();
     let server = Server::start(
         "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {} http { access_log off; server { listen 127.0.0.1:@PORT@;
@@ -322,9 +321,7 @@ fn read_request(application: &mut impl std::io::Read) {
 
 #[test]
 fn a_connection_whose_length_is_reached_is_kept_once_the_request_is_ended() {
-    if is_nginx() {
-        return; // Its client waits for the record.
-    }
+    skip_on_nginx!("its client waits for the record");
     let (listener, port) = ports::listener();
     let server = Server::start(
         "pid @DIR@/nginx.pid; error_log @DIR@/error.log; worker_processes 1; events {} http { access_log off;

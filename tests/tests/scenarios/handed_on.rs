@@ -5,7 +5,7 @@ use millstream_tests::client::Answer;
 use millstream_tests::origin::{Origin, answer};
 use millstream_tests::ports;
 use millstream_tests::prefix::Prefix;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 
 const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
     http {
@@ -84,9 +84,7 @@ const BOB: &[(&str, &str)] = &[("Cookie", "s=bob")];
 
 #[test]
 fn what_was_set_captured_or_rewritten_of_a_credential_is_shared_with_nobody() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = echo();
     for location in [
         "proxy_set_header X-U $cookie_s;",
@@ -133,9 +131,7 @@ fn what_was_set_captured_or_rewritten_of_a_credential_is_shared_with_nobody() {
 
 #[test]
 fn the_parameters_of_an_application_count_as_fields_do() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let application = Application::start(|asked| {
         let told = format!("{} {}", asked.param("U"), asked.param("QUERY_STRING"));
         application::answer(&format!("Content-Type: text/plain\r\n\r\n{told}"))
@@ -161,9 +157,7 @@ fn the_parameters_of_an_application_count_as_fields_do() {
 
 #[test]
 fn a_credential_that_is_made_of_anything_of_the_client_s_is_shared_with_nobody() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = echo();
     for made in [
         "proxy_set_header X-Api-Key $http_x_zed;",
@@ -181,9 +175,7 @@ fn a_credential_that_is_made_of_anything_of_the_client_s_is_shared_with_nobody()
 
 #[test]
 fn what_a_condition_on_a_credential_decides_is_shared_with_nobody() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = echo();
     for location in [
         "set $q free; if ($cookie_s = ann) { set $q gold; } proxy_set_header X-U $q;",
@@ -208,9 +200,7 @@ fn what_a_condition_on_a_credential_decides_is_shared_with_nobody() {
 
 #[test]
 fn who_is_let_in_by_a_credential_shares_what_is_stored_for_all_who_are() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = echo();
     for condition in
         ["if ($http_x_api_key != known) { return 403; }", "if ($http_x_api_key) { set $skip 0; }"]
@@ -225,9 +215,7 @@ fn who_is_let_in_by_a_credential_shares_what_is_stored_for_all_who_are() {
 
 #[test]
 fn the_certificate_by_which_an_upstream_knows_us_shows_who_asks() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let prefix = Prefix::with_certificate("api.example");
     for name in ["ann", "bob"] {
         let own = Prefix::with_certificate(name);
@@ -266,9 +254,7 @@ fn the_certificate_by_which_an_upstream_knows_us_shows_who_asks() {
 
 #[test]
 fn what_shows_nobody_is_stored_however_it_was_made() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = echo();
     for location in [
         "set $q constant; proxy_set_header X-U $q;",

@@ -196,9 +196,7 @@ fn a_unix_socket_goes_with_the_last_process_that_listens_on_it() {
 
 #[test]
 fn a_reload_that_fails_at_a_listener_leaves_the_kept_zones_as_they_were() {
-    if is_nginx() {
-        return; // It has no `memory=`, and no API without Plus.
-    }
+    skip_on_nginx!("it has no `memory=`, and no API without Plus");
     let origin = Origin::fixed(200, &[("Cache-Control", "max-age=60")], b"body");
     let zone = |megabytes: u32| format!("proxy_cache_path memory keys_zone=answers:1m memory={megabytes}m;");
     let places = "location /api/ { api; } location /cached/ { proxy_pass http://api; proxy_cache answers; }";

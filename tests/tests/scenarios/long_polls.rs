@@ -9,7 +9,7 @@ use millstream_tests::client::Client;
 use millstream_tests::frames::Frames;
 use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Request, Step, answer};
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::wait;
 use rustix::process::Signal;
 
@@ -118,9 +118,7 @@ impl Api {
 
 #[test]
 fn a_few_clients_of_a_poll_do_not_wait_for_each_other_for_long_and_a_crowd_is_one_request() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let gate = Arc::new(Gate::default());
     let held = Arc::clone(&gate);
     let api = Api::start(move |_| vec![Step::Pass(Arc::clone(&held))]);
@@ -143,9 +141,7 @@ fn a_few_clients_of_a_poll_do_not_wait_for_each_other_for_long_and_a_crowd_is_on
 
 #[test]
 fn clients_of_a_poll_do_not_wait_for_each_other_when_the_last_one_took_long_and_is_long_ago() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     const LONG_AGO: Duration = Duration::from_millis(10_500);
     let gate = Arc::new(Gate::default());
     let (held, is_held) = (Arc::clone(&gate), Arc::new(AtomicBool::new(false)));

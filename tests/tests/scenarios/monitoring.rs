@@ -236,17 +236,14 @@ fn stale_on_error(when: &str, then: &[Step], is_over: fn(&str, f64) -> bool) {
     let mut purging = client::Client::connect(dashboard).expect("it listens");
     let body = "{\"all\": true, \"soft\": true}";
     let head = "POST /api/9/http/caches/answers/purge HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ";
-    purging.send(format!("{head}{}\r\n\r\n{body}", body.len())).expect("it reads");
-    assert_eq!(purging.answer().expect("an answer").status, 200);
+    assert_eq!(purging.ask(format!("{head}{}\r\n\r\n{body}", body.len())).status, 200);
     let failures = || sample(dashboard, "millstream_cache_stale_on_error_total{cache=\"answers\"}");
     wait::until(when, || is_over(&server.get("/").text(), failures().expect("it is counted")));
 }
 
 #[test]
 fn a_stale_response_counts_as_a_failure_only_if_the_upstream_failed() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     // A refresh in the background gives STALE once, and then what it fetched.
     stale_on_error("updating", &answer(200, &[], b"again"), |text, failures| {
         assert_eq!(failures, 0.0, "a refresh in the background is no failure");
@@ -262,9 +259,7 @@ fn a_stale_response_counts_as_a_failure_only_if_the_upstream_failed() {
 
 #[test]
 fn the_process_its_version_its_caches_and_its_reloads_are_among_the_metrics() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"hello");
     let dashboard = ports::free();
     let server =

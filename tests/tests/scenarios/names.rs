@@ -5,7 +5,7 @@ use millstream_tests::name_server::NameServer;
 use millstream_tests::origin::Origin;
 use millstream_tests::ports;
 use millstream_tests::prefix::Prefix;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::wait;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -208,9 +208,7 @@ fn keys_and_clients_keep_their_server() {
 
 #[test]
 fn look_ups_are_counted_under_the_zone_of_their_resolver_and_go_on_over_a_reload() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (names, origin) = (NameServer::start(), Origin::fixed(200, &[], b"here"));
     names.say("api.test", &["127.0.0.1"], 60);
     names.fail("broken.test");

@@ -9,7 +9,7 @@ use millstream_tests::load::Load;
 use millstream_tests::name_server::NameServer;
 use millstream_tests::nginx_clients::{Exporter, plus};
 use millstream_tests::origin::{Origin, Request, answer};
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::{ports, wait};
 use serde_json::{Value, json};
 
@@ -100,9 +100,7 @@ impl Busy {
 
 #[test]
 fn the_exporter_tells_of_the_api_of_nginx_plus_what_was_caused() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let busy = Busy::start("");
     let Some(exporter) = Exporter::start(&format!("http://127.0.0.1:{}/api", busy.dashboard), true) else {
         return;
@@ -187,9 +185,7 @@ fn named(name: &str, labels: &str) -> String {
 
 #[test]
 fn the_exporter_tells_of_stub_status_what_was_caused() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let busy = Busy::start("");
     let url = format!("http://127.0.0.1:{}/stub_status", busy.server.port());
     let Some(exporter) = Exporter::start(&url, false) else { return };
@@ -213,9 +209,7 @@ fn the_exporter_tells_of_stub_status_what_was_caused() {
 
 #[test]
 fn the_client_of_nginx_plus_reads_everything_that_is_here() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let busy = Busy::start("api_token secret;");
     let Some(refused) = plus(busy.dashboard, "", &["read", "api"]) else { return };
     let refused = refused.expect_err("it shows no token");
@@ -276,9 +270,7 @@ fn the_client_of_nginx_plus_reads_everything_that_is_here() {
 
 #[test]
 fn the_client_of_nginx_plus_adds_drains_and_removes_servers_and_no_request_fails() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let busy = Busy::start("api_token secret;");
     let other = Origin::fixed(200, &[], b"12345");
     let (one, two) = (busy.origin.address(), other.address());

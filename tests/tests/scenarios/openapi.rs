@@ -4,7 +4,7 @@
 use millstream_tests::client::{self, Answer, Client};
 use millstream_tests::gunicorn::programs;
 use millstream_tests::origin::Origin;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::{ports, wait, workspace};
 use serde_json::Value;
 use std::fs::{self, File};
@@ -70,16 +70,13 @@ impl Described {
         let head = format!(
             "{method} {path} HTTP/1.1\r\nHost: localhost\r\n{fields}Content-Length: {length}\r\n\r\n"
         );
-        client.send(head + body).expect("sent");
-        client.answer().expect("an answer")
+        client.ask(head + body)
     }
 }
 
 #[test]
 fn every_described_path_answers_as_it_is_described() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let described = Described::start();
     let token = ("Authorization", "Bearer secret");
     let operations = described.operations();
@@ -98,9 +95,7 @@ fn every_described_path_answers_as_it_is_described() {
 
 #[test]
 fn every_described_change_is_refused_to_whoever_shows_no_token() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let described = Described::start();
     let operations = described.operations();
     let changes: Vec<_> = operations.iter().filter(|(method, ..)| method != "GET").collect();
@@ -117,9 +112,7 @@ fn every_described_change_is_refused_to_whoever_shows_no_token() {
 
 #[test]
 fn requests_made_out_of_the_description_get_no_answer_that_it_does_not_describe() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let described = Described::start();
     let folder = tempfile::tempdir().expect("a folder");
     let said = folder.path().join("said");

@@ -204,8 +204,7 @@ fn the_response_behind_one_with_another_status_is_the_next_requests_own() {
             let second = client.answer().unwrap_or_else(|error| panic!("behind {about}: {error}"));
             assert_eq!((second.status, second.text()), (200, "after".to_owned()), "behind {about}");
         }
-        client.send("GET /after HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").expect("sent");
-        assert_eq!(client.answer().expect("an answer").text(), "after");
+        assert_eq!(client.ask("GET /after HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").text(), "after");
         assert_eq!(client.rest_of_connection().expect("the end"), b"", "{status}");
     });
 }

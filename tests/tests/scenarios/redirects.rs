@@ -49,14 +49,12 @@ fn a_path_becomes_a_url_as_the_location_says() {
         ("/proxied", "a", "/outside/to".into()),
         ("/page", "a", "http://else.example/".into()),
     ] {
-        let mut client = server.client();
         let head = match host {
             "" => format!("GET {path} HTTP/1.0\r\n\r\n"),
             "." => format!("GET {path} HTTP/1.0\r\nHost: .\r\n\r\n"),
             host => format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n"),
         };
-        client.send(head).expect("sent");
-        let answer = client.answer().expect("an answer");
+        let answer = server.ask(head);
         assert_eq!(answer.field("location"), Some(&*expected), "{path} of {host:?}");
     }
 }

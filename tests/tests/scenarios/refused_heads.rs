@@ -20,9 +20,7 @@ fn started(pages: &str) -> Server {
 }
 
 fn over_http1(server: &Server, head: &str) -> Answer {
-    let mut client = server.client();
-    client.send(head).expect("sent");
-    client.answer().expect("an answer")
+    server.ask(head)
 }
 
 fn large() -> String {
@@ -51,9 +49,7 @@ fn a_head_that_is_too_large_gets_the_page_of_494() {
 
 #[test]
 fn it_is_also_known_by_the_status_that_its_client_gets_and_leads_elsewhere_too() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let got = over_http1(&started(""), &large());
     assert_eq!((got.status, got.text().contains("431 Request Header Fields Too Large")), (431, true));
     let got = over_http1(&started("error_page 431 /large;"), &large());

@@ -532,9 +532,7 @@ fn a_daemon_lets_go_of_the_terminal_and_a_start_that_fails_says_so_with_its_stat
 
 #[test]
 fn a_pipe_in_the_place_of_a_file_holds_up_neither_a_check_nor_a_reload_nor_a_stop() {
-    if is_nginx() {
-        return; // It waits for who writes.
-    }
+    skip_on_nginx!("it waits for who writes");
     let prefix = Prefix::new();
     fs::create_dir(prefix.join("conf.d")).expect("own directory");
     let template = "pid @DIR@/nginx.pid; error_log @DIR@/error.log notice; events {}

@@ -9,7 +9,7 @@ mod uploads;
 
 use millstream_tests::client::Answer;
 use millstream_tests::origin::{Origin, answer};
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::wait;
 use rustix::process::Signal;
 
@@ -59,9 +59,7 @@ const EVIL: [(&str, &str); 4] = [
 
 #[test]
 fn nobody_decides_by_unkeyed_fields_what_others_are_answered() {
-    if is_nginx() {
-        return; // It passes them on and stores what comes of it.
-    }
+    skip_on_nginx!("it passes them on and stores what comes of it");
     let origin = believing();
     let server = start(&origin, "");
     let first = server.get_with("/page", &EVIL);
@@ -70,15 +68,13 @@ fn nobody_decides_by_unkeyed_fields_what_others_are_answered() {
     assert_eq!((second.text(), status(&second)), (first.text(), "HIT"));
     // Where nothing is cached nothing is held back, and neither is it from a method that is not cached.
     assert_eq!(server.get_with("/free/", &EVIL).text(), "evil.example gopher /admin DELETE - body=");
-    let post = server.client().request("POST", "/page", &EVIL).expect("an answer");
+    let post = server.request("POST", "/page", &EVIL);
     assert_eq!(post.text(), "evil.example gopher /admin DELETE - body=");
 }
 
 #[test]
 fn a_page_in_a_form_that_nobody_named_is_not_given_to_others() {
-    if is_nginx() {
-        return; // It stores what comes of it.
-    }
+    skip_on_nginx!("it stores what comes of it");
     let origin = Origin::start(|request| {
         let form = if request.field("rsc").is_some() { "components" } else { "page" };
         let vary = if request.target() == "/told" { "RSC" } else { "Accept" };
@@ -107,9 +103,7 @@ fn a_field_that_the_key_names_reaches_the_api_and_has_an_entry_of_its_own() {
 
 #[test]
 fn a_value_with_the_key_s_separator_does_not_get_another_request_s_answer() {
-    if is_nginx() {
-        return; // There both are one entry.
-    }
+    skip_on_nginx!("there both are one entry");
     let origin =
         Origin::start(|request| answer(200, &[("Cache-Control", "max-age=60")], request.target().as_bytes()));
     let mut server = start(&origin, "proxy_cache_key $arg_user-$arg_page;");
@@ -131,17 +125,13 @@ fn a_value_with_the_key_s_separator_does_not_get_another_request_s_answer() {
 
 #[test]
 fn a_get_with_a_body_is_neither_answered_from_the_cache_nor_stored() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for directives in ["", "proxy_cache_methods POST;"] {
         let origin = believing();
         let server = start(&origin, directives);
         let fat = |body: &str| {
-            let mut client = server.client();
             let head = format!("GET /p HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n{body}", body.len());
-            client.send(head).expect("sent");
-            client.answer().expect("an answer")
+            server.ask(head)
         };
         let first = fat("evil");
         assert_eq!((first.text().as_str(), status(&first)), ("- - - - - body=evil", "BYPASS"));
@@ -154,9 +144,7 @@ fn a_get_with_a_body_is_neither_answered_from_the_cache_nor_stored() {
 
 #[test]
 fn a_field_that_connection_takes_from_the_api_does_not_choose_the_entry() {
-    if is_nginx() {
-        return; // It passes on what Connection names.
-    }
+    skip_on_nginx!("it passes on what Connection names");
     let origin = believing();
     let server = start(&origin, "proxy_cache_key $uri$http_accept_language;");
     let hidden = [("Accept-Language", "de"), ("Connection", "keep-alive, Accept-Language")];
@@ -198,9 +186,7 @@ fn conditions_and_ranges_of_one_client_do_not_shape_what_is_stored_for_all() {
 
 #[test]
 fn a_key_too_long_to_keep_is_answered_by_the_api_each_time() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = believing();
     let server = start(&origin, "proxy_cache_key $uri$uri$uri;");
     let path = format!("/{}", "x".repeat(3000));

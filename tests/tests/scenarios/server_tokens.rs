@@ -2,7 +2,7 @@
 
 use millstream_tests::frames::Frames;
 use millstream_tests::origin::{Origin, answer};
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 
 const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
     http {
@@ -21,9 +21,7 @@ const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
 
 #[test]
 fn a_string_is_what_the_server_field_and_the_pages_say() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::start(|_| answer(200, &[], b"stored"));
     let server = Server::start(SITE, &[("ORIGIN", &origin.address())]);
     let mut frames = Frames::connect(server.port());

@@ -4,7 +4,7 @@ use millstream_tests::client;
 use millstream_tests::name_server::{NameServer, encoded_name};
 use millstream_tests::origin::Origin;
 use millstream_tests::ports;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::wait;
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -47,9 +47,7 @@ fn reload(server: &Server) {
 
 #[test]
 fn records_are_servers_with_their_weights_and_later_priorities_are_backups() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let [one, two, three] = ["one", "two", "three"].map(|body| Origin::fixed(200, &[], body.as_bytes()));
     let (p1, p2, p3) = (one.port(), two.port(), three.port());
     let names = names();
@@ -86,9 +84,7 @@ fn records_are_servers_with_their_weights_and_later_priorities_are_backups() {
 
 #[test]
 fn what_cannot_be_resolved_stays_where_it_was_even_over_a_reload() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let [one, two, three] = ["one", "two", "three"].map(|body| Origin::fixed(200, &[], body.as_bytes()));
     let names = names();
     names.say_service(SERVICE, &[(1, 1, one.port(), "a.test"), (1, 1, two.port(), "b.test")], 1);

@@ -4,7 +4,7 @@
 use super::targets::check;
 use millstream_tests::origin::{self, Origin};
 use millstream_tests::prefix::Prefix;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::wait;
 
 const START: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log notice; worker_processes 1; events { worker_connections 64; }
@@ -100,9 +100,7 @@ fn an_alias_takes_the_place_of_its_location() {
 
 #[test]
 fn no_request_leads_out_of_an_alias() {
-    if is_nginx() {
-        return; // It serves what lies beside it.
-    }
+    skip_on_nginx!("it serves what lies beside it");
     let server = served(
         "location /i { alias @DIR@/www/; }
         location /dot { alias @DIR@/www/.; }

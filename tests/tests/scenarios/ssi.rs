@@ -160,9 +160,7 @@ fn what_is_cached_are_the_commands_and_each_client_gets_its_own_outcome() {
 
 #[test]
 fn parts_of_a_page_are_cached_each_as_its_own_whatever_the_key() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = pages(&[("/page", "<!--#include virtual=\"/a\" --><!--#include virtual=\"/b?c\" -->")]);
     let server = served(
         &origin,

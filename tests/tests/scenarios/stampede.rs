@@ -65,9 +65,7 @@ fn slow_to_refresh() -> Origin {
 
 #[test]
 fn requests_behind_the_one_that_starts_a_refresh_are_answered_before_it_is_there() {
-    if is_nginx() {
-        return; // There they wait until the refresh is through.
-    }
+    skip_on_nginx!("there they wait until the refresh is through");
     let origin = slow_to_refresh();
     let server = start(&origin, "proxy_cache_use_stale updating; proxy_cache_background_update on;");
     let mut client = server.client();
@@ -111,9 +109,7 @@ fn an_api_that_fails_slowly_is_not_asked_by_one_after_the_other() {
         let server = start(&origin, "proxy_cache_lock_timeout 60s; proxy_cache_lock_age 60s;");
         let (answers, elapsed) = at_once(&server, 12);
         assert!(answers.iter().all(|answer| answer.status == status), "{status}");
-        if is_nginx() {
-            return; // It has them wait for half a second each time.
-        }
+        skip_on_nginx!("it has them wait for half a second each time");
         // The first, one more, and where the failure may be the request's own, all others at once.
         assert!(elapsed < 4 * PAUSE, "{status}: {elapsed:?}");
         assert_eq!(origin.count(), asked, "{status}");
@@ -125,9 +121,7 @@ fn an_api_that_fails_slowly_is_not_asked_by_one_after_the_other() {
 
 #[test]
 fn those_who_wait_for_a_failing_api_get_what_is_stale_where_that_is_allowed() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let count = AtomicUsize::new(0);
     let origin = Origin::start(move |_| match count.fetch_add(1, Ordering::SeqCst) {
         0 => answer(200, &[("Cache-Control", "max-age=0, stale-if-error=60"), ("ETag", "\"a\"")], b"good"),

@@ -9,7 +9,7 @@ use millstream_tests::frames::Frames;
 use millstream_tests::origin::{Origin, Request, answer};
 use millstream_tests::ports;
 use millstream_tests::process::Running;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_wire::FieldId;
 use millstream_wire::client_address::KNOWN;
 use millstream_wire::credential::is_credential;
@@ -28,10 +28,6 @@ fn serve(origin: &Origin, options: &[&str]) -> (u16, Running) {
 fn ask(from: Ipv4Addr, port: u16, path: &str, fields: &[(&str, &str)]) -> Answer {
     let mut client = Client::connect_from(from, port).expect("it listens");
     client.get_with(path, fields).expect("an answer")
-}
-
-fn status(answer: &Answer) -> &str {
-    answer.field("x-cache-status").unwrap_or("none")
 }
 
 /// Only for the administrator's machine, by one of the fields with the client's address; the path selects the
@@ -54,9 +50,7 @@ fn guarded(field: &'static str) -> Origin {
 
 #[test]
 fn what_an_api_decides_by_the_clients_address_reaches_no_other_address() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for field in ["X-Real-IP", "X-Forwarded-For"] {
         let origin = guarded(field);
         let (port, _process) = serve(&origin, &["--microcache", "60s"]);
@@ -65,16 +59,18 @@ fn what_an_api_decides_by_the_clients_address_reaches_no_other_address() {
                 let expected = if from == ADMIN { 200 } else { 403 };
                 assert_eq!(ask(from, port, path, &[]).status, expected, "{field} {path} {from}");
             }
-            assert_eq!(status(&ask(ADMIN, port, path, &[])), "HIT", "{path}: it is cached for the address");
+            assert_eq!(
+                ask(ADMIN, port, path, &[]).cache_status(),
+                "HIT",
+                "{path}: it is cached for the address"
+            );
         }
     }
 }
 
 #[test]
 fn at_once_too_each_address_gets_what_was_made_for_it() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::start(|request| {
         let said = request.field("x-real-ip").unwrap_or_default().to_owned();
         let mut steps = vec![millstream_tests::origin::Step::Pause(std::time::Duration::from_millis(100))];
@@ -91,9 +87,7 @@ fn at_once_too_each_address_gets_what_was_made_for_it() {
 
 #[test]
 fn what_says_that_it_is_for_everybody_is_shared_by_all_addresses() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for caching in ["public, max-age=60", "s-maxage=60", "max-age=60, public"] {
         let origin = Origin::fixed(200, &[("Cache-Control", caching)], b"news");
         let (port, _process) = serve(&origin, &["--microcache", "60s"]);
@@ -106,9 +100,7 @@ fn what_says_that_it_is_for_everybody_is_shared_by_all_addresses() {
 
 #[test]
 fn with_hidden_addresses_the_api_is_told_nobodys_and_answers_are_shared() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for proxy in [&[][..], &["--trust-proxy", "127.0.0.0/8"]] {
         let origin = guarded("X-Real-IP");
         let (port, _process) =
@@ -127,9 +119,7 @@ fn with_hidden_addresses_the_api_is_told_nobodys_and_answers_are_shared() {
 
 #[test]
 fn the_address_that_a_client_writes_itself_does_not_reach_the_api_and_chooses_no_answer() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for options in [&[][..], &["--microcache", "60s"]] {
         let origin = Origin::start(|request| {
             answer(200, &[("Cache-Control", "max-age=60")], request.head.to_ascii_lowercase().as_bytes())
@@ -150,9 +140,7 @@ fn the_address_that_a_client_writes_itself_does_not_reach_the_api_and_chooses_no
 
 #[test]
 fn what_a_trusted_proxy_says_of_the_client_reaches_the_api_and_keeps_answers_apart() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for options in [&[][..], &["--microcache", "60s"]] {
         // The path names the field that it answers by.
         let origin = Origin::start(|request| {
@@ -169,7 +157,7 @@ fn what_a_trusted_proxy_says_of_the_client_reaches_the_api_and_keeps_answers_apa
             }
             let bytes = field.as_bytes();
             let expected = if is_credential(FieldId::of(bytes), bytes) { "BYPASS" } else { "HIT" };
-            assert_eq!(status(&of(ADMIN, "192.0.2.2")), expected, "{field}");
+            assert_eq!(of(ADMIN, "192.0.2.2").cache_status(), expected, "{field}");
             let stranger = of(STRANGER, "192.0.2.1").text();
             assert!(!stranger.contains("192.0.2.1"), "{field}: {stranger}");
         }
@@ -178,9 +166,7 @@ fn what_a_trusted_proxy_says_of_the_client_reaches_the_api_and_keeps_answers_apa
 
 #[test]
 fn who_writes_the_field_of_a_trusted_proxy_itself_is_given_nothing_that_was_made_for_it() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for caching in ["public, max-age=60", "s-maxage=60", "max-age=60"] {
         let origin = Origin::start(move |request| {
             let field = &request.target()[1..];
@@ -199,9 +185,7 @@ fn who_writes_the_field_of_a_trusted_proxy_itself_is_given_nothing_that_was_made
 
 #[test]
 fn with_hidden_addresses_no_field_of_a_trusted_proxy_names_one_to_the_api() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let hide = ["--client-address", "hide", "--trust-proxy", "127.0.0.1"];
     for options in [&[][..], &["--microcache", "60s"]] {
         let origin = Origin::start(|request| {
@@ -231,9 +215,7 @@ fn with_hidden_addresses_no_field_of_a_trusted_proxy_names_one_to_the_api() {
 
 #[test]
 fn in_a_file_too_the_clients_address_can_be_kept_from_the_upstream() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::start(|request| answer(200, &[], request.head.to_ascii_lowercase().as_bytes()));
     let template = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
     http {
@@ -268,9 +250,7 @@ fn in_a_file_too_the_clients_address_can_be_kept_from_the_upstream() {
 
 #[test]
 fn a_field_that_a_trusted_proxy_adds_keeps_answers_apart() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for field in
         ["X-ARR-ClientCert", "X-Forwarded-Client-Cert", "X-SSL-Client-Subject", "X-Country", "X-Remote-User"]
     {
@@ -286,9 +266,7 @@ fn a_field_that_a_trusted_proxy_adds_keeps_answers_apart() {
 
 #[test]
 fn in_a_file_too_answers_vary_by_what_the_upstream_is_told_of_the_address() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::start(|request| {
         let said =
             ["x-real-ip", "x-forwarded-for", "x-address"].map(|name| request.field(name).unwrap_or("-"));
@@ -330,7 +308,7 @@ fn in_a_file_too_answers_vary_by_what_the_upstream_is_told_of_the_address() {
         assert_ne!(one.text(), other.text(), "{set}");
         for (from, first) in [(STRANGER, &one), (ADMIN, &other)] {
             let again = ask(from, server.port(), "/", &[]);
-            assert_eq!((status(&again), again.text()), ("HIT", first.text()), "{set}");
+            assert_eq!((again.cache_status(), again.text()), ("HIT", first.text()), "{set}");
         }
     }
     // Where it is told nothing, all share.
@@ -367,15 +345,12 @@ fn as_nginx_passes_it(port: u16, (method, path, lines): (&str, &str, &str), body
     let head = format!(
         "{method} {path} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\nUser-Agent: curl/8.5.0\r\nAccept: */*\r\n{lines}{length}\r\n{body}"
     );
-    client.send(head).expect("sent");
-    client.answer().expect("an answer").status
+    client.ask(head).status
 }
 
 #[test]
 fn behind_a_proxy_on_this_machine_that_says_nothing_of_its_clients_nobody_purges() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin =
         Origin::fixed(200, &[("Cache-Control", "public, max-age=600"), ("Surrogate-Key", "tag")], b"page");
     let site = |rights: &str| {
@@ -434,9 +409,7 @@ fn behind_a_proxy_on_this_machine_that_says_nothing_of_its_clients_nobody_purges
 
 #[test]
 fn serve_purges_by_its_command_alone_unless_an_option_says_who_else_may() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let token = "0123456789abcdef0123456789abcdef";
     let folder = millstream_tests::prefix::Prefix::new();
     let file = folder.write("token", &format!("{token}\n"));
@@ -473,9 +446,7 @@ fn serve_purges_by_its_command_alone_unless_an_option_says_who_else_may() {
 
 #[test]
 fn behind_the_proxy_protocol_who_purges_is_whom_the_proxy_names() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[("Cache-Control", "max-age=600")], b"page");
     let template = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
     http {
@@ -503,8 +474,7 @@ fn behind_the_proxy_protocol_who_purges_is_whom_the_proxy_names() {
         ] {
             let ask = |request: &str| {
                 let mut client = Client::connect(behind).expect("it listens");
-                client.send(format!("{header}{request}")).expect("sent");
-                client.answer().expect("an answer").status
+                client.ask(format!("{header}{request}")).status
             };
             assert_eq!(ask("PURGE /* HTTP/1.1\r\nHost: localhost\r\n\r\n"), expected, "{allow} {header:?}");
             let body = "{\"all\": true}";

@@ -15,7 +15,7 @@ use millstream_tests::client::Client;
 use millstream_tests::ports;
 use millstream_tests::prefix::Prefix;
 use millstream_tests::process::{self, Running};
-use millstream_tests::server::{binary, is_nginx};
+use millstream_tests::server::binary;
 use millstream_tests::{wait, workspace};
 
 #[derive(Debug)]
@@ -138,9 +138,7 @@ impl Drop for Shell {
 }
 
 fn type_page(name: &str) {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (api, front, dashboard) = (ports::free(), ports::free(), ports::free());
     let page = fs::read_to_string(workspace().join("docs").join(name)).expect("the page");
     let page = page

@@ -5,7 +5,7 @@ use millstream_tests::gate::Gate;
 use millstream_tests::load::Load;
 use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::ports;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::wait;
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -81,8 +81,7 @@ fn asked(port: u16, method: &str, path: &str, body: &str) -> Answer {
         "{method} {path} HTTP/1.1\r\nHost: localhost\r\n{kind}Content-Length: {}\r\n\r\n",
         body.len()
     );
-    client.send(head + body).expect("sent");
-    client.answer().expect("an answer")
+    client.ask(head + body)
 }
 
 fn api(text: &'static str) -> Origin {
@@ -91,9 +90,7 @@ fn api(text: &'static str) -> Origin {
 
 #[test]
 fn a_server_comes_changes_drains_and_goes_and_no_request_fails() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (one, two) = (api("one"), api("two"));
     let changed = Changed::start(&format!("server {};", one.address()));
     let load = Load::start(changed.server.port(), "/", 4);
@@ -128,9 +125,7 @@ fn a_server_comes_changes_drains_and_goes_and_no_request_fails() {
 
 #[test]
 fn what_was_changed_outlasts_a_reload_and_a_kill_where_there_is_a_state_file() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (one, two) = (api("one"), api("two"));
     let mut changed = Changed::start("state @DIR@/kept/api.conf;");
     let folder = changed.server.prefix().join("kept");
@@ -160,9 +155,7 @@ fn what_was_changed_outlasts_a_reload_and_a_kill_where_there_is_a_state_file() {
 
 #[test]
 fn what_cannot_be_done_is_refused_with_a_word_and_changes_nothing() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let one = api("one");
     let changed = Changed::start(&format!("server {};", one.address()));
     let servers = "/api/9/http/upstreams/api/servers";
@@ -215,8 +208,7 @@ fn what_cannot_be_done_is_refused_with_a_word_and_changes_nothing() {
     let page = "DELETE /api/9/http/upstreams/api/servers/1 HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\n\r\n";
     for (request, status) in [(plain, 415), (page, 403)] {
         let mut client = Client::connect(changed.port).expect("it listens");
-        client.send(request).expect("sent");
-        assert_eq!(client.answer().expect("an answer").status, status, "{request}");
+        assert_eq!(client.ask(request).status, status, "{request}");
     }
     let reading = asked(changed.server.port(), "DELETE", "/reading/9/http/upstreams/api/servers/1", "");
     assert_eq!(reading.status, 405, "{}", reading.text());
@@ -226,9 +218,7 @@ fn what_cannot_be_done_is_refused_with_a_word_and_changes_nothing() {
 
 #[test]
 fn a_state_file_that_cannot_be_written_refuses_the_change() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let changed = Changed::start("state @DIR@/missing/api.conf;");
     changed.server.says("changes to upstream \"api\" will be refused");
     let (status, told) = changed.servers("POST", "", &json!({ "server": "127.0.0.1:1" }));
@@ -238,9 +228,7 @@ fn a_state_file_that_cannot_be_written_refuses_the_change() {
 
 #[test]
 fn changes_that_race_reloads_are_all_kept() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let changed = Changed::start("state @DIR@/kept/api.conf;");
     let folder = changed.server.prefix().join("kept");
     std::fs::create_dir(&folder).expect("own directory");
@@ -264,9 +252,7 @@ fn changes_that_race_reloads_are_all_kept() {
 
 #[test]
 fn requests_that_are_being_answered_or_wait_in_a_queue_are_told() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let gate = Arc::new(Gate::default());
     let passed = gate.clone();
     let one = Origin::start(move |_| [vec![Step::Pass(passed.clone())], answer(200, &[], b"one")].concat());

@@ -43,12 +43,9 @@ fn an_empty_host_is_the_one_of_proxy_pass_and_of_two_the_last_is_sent() {
         ("/old", "a", "Host: a.internal"),
         ("/included", "", &format!("and {own}")),
     ] {
-        let mut client = server.client();
         let head = format!("GET {path} HTTP/1.1\r\nHost: a.example\r\nX-Tenant: {tenant}\r\n\r\n");
-        client.send(head).expect("sent");
-        assert_eq!(client.answer().expect("an answer").text(), expected, "{path} {tenant}");
+        assert_eq!(server.ask(head).text(), expected, "{path} {tenant}");
     }
     let mut client = server.client();
-    client.send("GET /client HTTP/1.0\r\n\r\n").expect("sent");
-    assert_eq!(client.answer().expect("an answer").text(), own, "a client that names none");
+    assert_eq!(client.ask("GET /client HTTP/1.0\r\n\r\n").text(), own, "a client that names none");
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use millstream_tests::client::Client;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 
 use super::proof::{check, origin, status};
 use super::start;
@@ -54,9 +54,7 @@ impl Random {
 
 #[test]
 fn killed_at_any_moment_it_never_gives_a_wrong_or_cut_answer_afterwards() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let asked: Option<u64> = std::env::var("MILLSTREAM_KILLS").ok().and_then(|text| text.parse().ok());
     let (most, began) = (asked.unwrap_or(200), Instant::now());
     let origin = origin();

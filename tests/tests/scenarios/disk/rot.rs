@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
 
-use millstream_tests::server::is_nginx;
 use millstream_tests::wait;
 
 use super::proof::{check, origin, status};
@@ -28,9 +27,7 @@ fn flip(path: &Path, bit: u64) {
 
 #[test]
 fn a_flipped_bit_in_a_small_file_is_never_answered() {
-    if is_nginx() {
-        return; // It has no checksums.
-    }
+    skip_on_nginx!("it has no checksums");
     let origin = origin();
     let mut server = start(&origin, "");
     let cache = server.prefix().join("cache");
@@ -59,9 +56,7 @@ fn a_flipped_bit_in_a_small_file_is_never_answered() {
 
 #[test]
 fn a_flipped_bit_in_a_large_file_ends_the_answer_and_the_next_is_asked_for_anew() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = origin();
     let mut server = start(&origin, "");
     let cache = server.prefix().join("cache");
@@ -92,9 +87,7 @@ fn a_flipped_bit_in_a_large_file_ends_the_answer_and_the_next_is_asked_for_anew(
 
 #[test]
 fn a_directory_that_takes_no_files_costs_a_log_line_and_no_answer() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = origin();
     let server = start(&origin, "");
     let cache = server.prefix().join("cache");

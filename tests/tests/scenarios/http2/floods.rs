@@ -8,7 +8,7 @@ use millstream_tests::client;
 use millstream_tests::frames::{End, Frames, block, frame, headers, request};
 use millstream_tests::origin::Origin;
 use millstream_tests::process::{cpu_time, resident_bytes, serving};
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::{ports, wait};
 use millstream_wire::h2::error_code::ErrorCode;
 use millstream_wire::h2::frame::{flag, kind};
@@ -297,9 +297,7 @@ fn floods_counted(dashboard: u16) -> u64 {
 
 #[test]
 fn who_makes_work_for_nothing_is_told_to_be_calm_and_nobody_else_waits() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     // It takes a request and says nothing.
     let origin = millstream_tests::endless::Endless::start(b"");
     let dashboard = ports::free();
@@ -343,9 +341,7 @@ fn who_makes_work_for_nothing_is_told_to_be_calm_and_nobody_else_waits() {
 
 #[test]
 fn who_takes_nothing_of_what_it_asks_for_is_let_go_and_holds_little() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"fine");
     let values = [("ORIGIN", origin.address()), ("DASHBOARD", ports::free().to_string())];
     let site = SITE.replace("access_log off;", "access_log off; send_timeout 1s;");
@@ -389,9 +385,7 @@ fn who_takes_nothing_of_what_it_asks_for_is_let_go_and_holds_little() {
 
 #[test]
 fn honest_clients_near_the_bounds_are_not_cut() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], &[b'x'; 50_000]);
     let dashboard = ports::free();
     let values = [("ORIGIN", origin.address()), ("DASHBOARD", dashboard.to_string())];
@@ -456,9 +450,7 @@ const GIVEN_UP: &[GivingUp] = &[
 
 #[test]
 fn hits_do_not_pay_for_what_upstreams_did_in_vain() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = millstream_tests::endless::Endless::start(b"");
     let values = [("ORIGIN", origin.address()), ("DASHBOARD", ports::free().to_string())];
     let server = Server::start(SITE, &values.each_ref().map(|(name, value)| (*name, value.as_str())));
@@ -491,9 +483,7 @@ fn hits_do_not_pay_for_what_upstreams_did_in_vain() {
 
 #[test]
 fn a_request_that_is_given_up_in_the_same_breath_asks_no_upstream() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"fine");
     let values = [("ORIGIN", origin.address()), ("DASHBOARD", ports::free().to_string())];
     let server = Server::start(SITE, &values.each_ref().map(|(name, value)| (*name, value.as_str())));
@@ -521,9 +511,7 @@ fn a_request_that_is_given_up_in_the_same_breath_asks_no_upstream() {
 
 #[test]
 fn what_is_abandoned_at_an_upstream_is_reset_and_what_has_ended_is_closed() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("bound").to_string();
     let values = [("ORIGIN", address.as_str()), ("DASHBOARD", &ports::free().to_string())];

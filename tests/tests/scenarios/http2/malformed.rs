@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use millstream_tests::frames::{End, Frames, block, frame};
 use millstream_tests::origin::Origin;
 use millstream_tests::prefix::Prefix;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::wait;
 use millstream_wire::h2::error_code::ErrorCode;
 use millstream_wire::h2::frame::{flag, kind};
@@ -147,9 +147,7 @@ fn is_refused(frames: &Frames, stream: u32) -> bool {
 
 #[test]
 fn what_is_no_request_is_told_so_its_neighbours_go_on_and_the_log_has_it() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"fine");
     let server = Server::start(SITE, &[("ORIGIN", &origin.address())]);
     let mut frames = Frames::connect(server.port());
@@ -183,9 +181,7 @@ type Follows = &'static [(&'static [u8], bool)];
 
 #[test]
 fn a_body_that_was_said_to_be_empty_is_waited_for_to_its_end_and_asks_no_upstream_where_it_is_not_empty() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"fine");
     let prefix = Prefix::new();
     fs::create_dir(prefix.join("dav")).expect("own directory");
@@ -253,9 +249,7 @@ fn a_body_that_was_said_to_be_empty_is_waited_for_to_its_end_and_asks_no_upstrea
 
 #[test]
 fn a_body_that_is_too_long_is_told_so_whatever_follows_it() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"fine");
     let server = Server::start(SITE, &[("ORIGIN", &origin.address())]);
     let mut frames = Frames::connect(server.port());
@@ -277,9 +271,7 @@ fn a_body_that_is_too_long_is_told_so_whatever_follows_it() {
 
 #[test]
 fn what_follows_a_body_ends_it_and_has_no_pseudo_headers() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"fine");
     let server = Server::start(SITE, &[("ORIGIN", &origin.address())]);
     let mut frames = Frames::connect(server.port());
@@ -307,9 +299,7 @@ fn what_follows_a_body_ends_it_and_has_no_pseudo_headers() {
 
 #[test]
 fn what_makes_the_rest_unreadable_ends_the_connection_with_its_code() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"fine");
     let server = Server::start(SITE, &[("ORIGIN", &origin.address())]);
     let sound = block(&SOUND);
