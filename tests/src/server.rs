@@ -1,6 +1,6 @@
 //! The server under test: built when need be, started as a user starts it, ready once it accepts, ended with the value.
 //!
-//! A scenario writes a configuration with `@DIR@`, `@PORT@` and its own markers; further ports and origins are the
+//! A scenario writes a configuration, or what is its own of one (`site!`), with `@DIR@`, `@PORT@` and its own markers; further ports and origins are the
 //! scenario's to name. Every configuration has `pid @DIR@/nginx.pid;`, which is how readiness is known.
 //! `Server::try_start` is for those that should not start.
 
@@ -57,6 +57,19 @@ macro_rules! skip_on_nginx {
             eprintln!(concat!("SKIPPED: this is not what nginx does", $("; ", $instead)?));
             return;
         }
+    };
+}
+
+/// The text of a configuration of the usual shape: what a scenario says stands in `http` and in its one server, which
+/// listens on `@PORT@`; `main` is what stands before `events`, and `log` the level of the error log.
+#[macro_export]
+macro_rules! site {
+    ($(main $main:literal)? $(events $events:literal)? $(log $level:literal)? $(http $http:literal)? server $server:literal) => {
+        concat!(
+            $($main, " ",)? "pid @DIR@/nginx.pid; error_log @DIR@/error.log" $(, " ", $level)?, ";\n",
+            "events {" $(, $events)?, "}\nhttp { access_log off;\n" $(, $http)?,
+            "\nserver { listen 127.0.0.1:@PORT@; ", $server, "\n} }"
+        )
     };
 }
 

@@ -7,13 +7,11 @@ use millstream_tests::wait;
 use millstream_tests::webdriver::Window;
 use std::time::Duration;
 
-const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        dashboard @DASHBOARD@;
-        upstream api { server @ORIGIN@; }
-        server { listen 127.0.0.1:@PORT@; location / { proxy_pass http://api; } }
-    }";
+const SITE: &str = site! {
+    http "dashboard @DASHBOARD@;
+        upstream api { server @ORIGIN@; }"
+    server "location / { proxy_pass http://api; }"
+};
 
 /// Milliseconds that a person does not notice (RAIL's bound for a response), in the fastest of the tries:
 /// slower ones suffer from other load.

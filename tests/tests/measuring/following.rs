@@ -16,14 +16,9 @@ use millstream_tests::server::{Server, binary};
 use millstream_tests::{ports, wait};
 use rustix::process::Signal;
 
-const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-http {
-    access_log off;
-    server {
-        listen 127.0.0.1:@PORT@;
-        location / { proxy_pass http://@ORIGIN@; proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; }
-    }
-}";
+const SITE: &str = site! {
+    server "location / { proxy_pass http://@ORIGIN@; proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; }"
+};
 
 const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(127, 0, 0, 7), Ipv4Addr::new(127, 0, 0, 8)];
 

@@ -4,26 +4,22 @@ use millstream_tests::origin::Origin;
 use millstream_tests::server::{Server, is_nginx};
 use rustix::process::Signal;
 
-const GUARDED: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        proxy_cache_path @DIR@/cache keys_zone=answers:1m;
-        proxy_cache_valid 1h;
-        server {
-            listen 127.0.0.1:@PORT@;
-            location / { proxy_pass http://@ORIGIN@; proxy_cache answers; @RULES@ }
-            location /file/ { root @DIR@; @RULES@ }
-            location /inherits/ {
-                @RULES@
-                location /inherits/own/ { proxy_pass http://@ORIGIN@; allow all; }
-                location /inherits/same/ { proxy_pass http://@ORIGIN@; }
-            }
-            location /page/ { error_page 403 /refused; proxy_pass http://@ORIGIN@; @RULES@ }
-            location = /refused { return 200 \"you may not\"; }
-            location /returns { return 200 \"before the check\"; @RULES@ }
-            @MORE@
+const GUARDED: &str = site! {
+    main "worker_processes 2;"
+    http "proxy_cache_path @DIR@/cache keys_zone=answers:1m;
+        proxy_cache_valid 1h;"
+    server "location / { proxy_pass http://@ORIGIN@; proxy_cache answers; @RULES@ }
+        location /file/ { root @DIR@; @RULES@ }
+        location /inherits/ {
+            @RULES@
+            location /inherits/own/ { proxy_pass http://@ORIGIN@; allow all; }
+            location /inherits/same/ { proxy_pass http://@ORIGIN@; }
         }
-    }";
+        location /page/ { error_page 403 /refused; proxy_pass http://@ORIGIN@; @RULES@ }
+        location = /refused { return 200 \"you may not\"; }
+        location /returns { return 200 \"before the check\"; @RULES@ }
+        @MORE@"
+};
 
 const API: &str = "location /api { api write=on; @RULES@ }
     location /purge { proxy_cache_purge answers $arg_key; proxy_cache_purge_allow all; @RULES@ }";

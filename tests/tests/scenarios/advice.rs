@@ -12,17 +12,13 @@ use millstream_tests::server::{Server, command};
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
-const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-http {
-    access_log off;
-    dashboard 127.0.0.1:@DASHBOARD@; api_allow local;
-    proxy_cache_path memory keys_zone=z:@ROOM@ memory=@ROOM@;
-    server {
-        listen 127.0.0.1:@PORT@;
-        server_name a.example b.example localhost;
-        location / { proxy_pass http://@ORIGIN@; proxy_set_header X-Real-IP $remote_addr; proxy_cache z; @LINES@ }
-    }
-}";
+const SITE: &str = site! {
+    main "worker_processes 1;"
+    http "dashboard 127.0.0.1:@DASHBOARD@; api_allow local;
+        proxy_cache_path memory keys_zone=z:@ROOM@ memory=@ROOM@;"
+    server "server_name a.example b.example localhost;
+        location / { proxy_pass http://@ORIGIN@; proxy_set_header X-Real-IP $remote_addr; proxy_cache z; @LINES@ }"
+};
 
 /// A row: what is advised, and what changes when it is followed.
 #[derive(Debug, Clone, Copy)]

@@ -10,18 +10,14 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-const TWO: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; worker_processes 2; events {}
-    http {
-        access_log off;
-        proxy_cache_path @DIR@/cache keys_zone=c:1m;
-        upstream api { @METHOD@ server @ONE@ @FIRST@; server @TWO@ @SECOND@; @STICKY@ }
-        server {
-            listen 127.0.0.1:@PORT@;
-            add_header X-Addr $upstream_addr always;
-            location / { proxy_pass http://api; proxy_next_upstream error timeout http_500; }
-            location /cached/ { proxy_pass http://api; proxy_cache c; proxy_cache_valid 1h; }
-        }
-    }";
+const TWO: &str = site! {
+    main "worker_processes 2;" log "info"
+    http "proxy_cache_path @DIR@/cache keys_zone=c:1m;
+        upstream api { @METHOD@ server @ONE@ @FIRST@; server @TWO@ @SECOND@; @STICKY@ }"
+    server "add_header X-Addr $upstream_addr always;
+        location / { proxy_pass http://api; proxy_next_upstream error timeout http_500; }
+        location /cached/ { proxy_pass http://api; proxy_cache c; proxy_cache_valid 1h; }"
+};
 
 const IN_FORCE: &str = " is in force";
 

@@ -10,14 +10,11 @@ use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::{client, wait};
 
 fn start(origin: &Origin, directives: &str) -> Server {
-    let template = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        proxy_cache_path @DIR@/cache levels=1:2 keys_zone=answers:1m;
-        upstream api { server @ORIGIN@; keepalive 8; }
-        server {
-            listen 127.0.0.1:@PORT@;
-            location / {
+    let template = site! {
+        main "worker_processes 2;"
+        http "proxy_cache_path @DIR@/cache levels=1:2 keys_zone=answers:1m;
+            upstream api { server @ORIGIN@; keepalive 8; }"
+        server "location / {
                 proxy_pass http://api;
                 proxy_http_version 1.1;
                 proxy_set_header Connection \"\";
@@ -25,9 +22,8 @@ fn start(origin: &Origin, directives: &str) -> Server {
                 proxy_cache_key $uri$is_args$args;
                 add_header X-Cache-Status $upstream_cache_status;
                 @DIRECTIVES@
-            }
-        }
-    }";
+            }"
+    };
     Server::start(template, &[("ORIGIN", &origin.address()), ("DIRECTIVES", directives)])
 }
 

@@ -5,17 +5,12 @@ use std::time::Duration;
 use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::server::Server;
 
-const PROXY: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        client_header_timeout 1s; client_body_timeout 1s; client_max_body_size 1k;
-        server {
-            listen 127.0.0.1:@PORT@;
-            location / { proxy_pass http://@ORIGIN@; proxy_http_version 1.1; proxy_set_header Connection \"\"; }
-            location /up { proxy_pass http://@ORIGIN@; proxy_http_version 1.1;
-                proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; }
-        }
-    }";
+const PROXY: &str = site! {
+    http "client_header_timeout 1s; client_body_timeout 1s; client_max_body_size 1k;"
+    server "location / { proxy_pass http://@ORIGIN@; proxy_http_version 1.1; proxy_set_header Connection \"\"; }
+        location /up { proxy_pass http://@ORIGIN@; proxy_http_version 1.1;
+            proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; }"
+};
 
 fn start(origin: &Origin) -> Server {
     Server::start(PROXY, &[("ORIGIN", &origin.address())])

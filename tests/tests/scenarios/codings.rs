@@ -10,20 +10,15 @@ use millstream_tests::server::Server;
 use millstream_tests::wait;
 use rustix::process::Signal;
 
-const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        gzip on; gzip_types application/json; gzip_vary on;
+const SITE: &str = site! {
+    http "gzip on; gzip_types application/json; gzip_vary on;
         brotli on; brotli_types application/json;
         zstd on; zstd_types application/json;
-        proxy_cache_path @DIR@/cache keys_zone=z:1m;
-        server {
-            listen 127.0.0.1:@PORT@;
-            add_header X-Cache $upstream_cache_status;
-            location / { proxy_pass http://@ORIGIN@; proxy_cache z; }
-            location /live { proxy_pass http://@ORIGIN@; }
-        }
-    }";
+        proxy_cache_path @DIR@/cache keys_zone=z:1m;"
+    server "add_header X-Cache $upstream_cache_status;
+        location / { proxy_pass http://@ORIGIN@; proxy_cache z; }
+        location /live { proxy_pass http://@ORIGIN@; }"
+};
 
 fn body() -> String {
     (0..800)

@@ -13,26 +13,22 @@ use rustix::process::Signal;
 use serde_json::Value;
 use std::sync::Arc;
 
-const TEMPLATE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
-http {
-    access_log off;
-    dashboard @DASHBOARD@;
-    @RIGHTS@
-    proxy_cache_path @DIR@/cache keys_zone=answers:1m;
-    limit_req_zone $binary_remote_addr zone=slow:1m rate=1r/m;
-    limit_conn_zone $binary_remote_addr zone=few:1m;
-    upstream api { server @ORIGIN@ weight=3; server 127.0.0.1:@CLOSED@ backup; }
-    server {
-        listen 127.0.0.1:@PORT@;
-        status_zone web;
+const TEMPLATE: &str = site! {
+    main "worker_processes 2;" log "info"
+    http "dashboard @DASHBOARD@;
+        @RIGHTS@
+        proxy_cache_path @DIR@/cache keys_zone=answers:1m;
+        limit_req_zone $binary_remote_addr zone=slow:1m rate=1r/m;
+        limit_conn_zone $binary_remote_addr zone=few:1m;
+        upstream api { server @ORIGIN@ weight=3; server 127.0.0.1:@CLOSED@ backup; }"
+    server "status_zone web;
         location / {
             status_zone site;
             proxy_pass http://api; proxy_cache answers; proxy_cache_valid 200 1h; proxy_cache_key $uri;
             limit_conn few 10;
         }
-        location /limited { limit_req zone=slow; stub_status; }
-    }
-}";
+        location /limited { limit_req zone=slow; stub_status; }"
+};
 
 struct Looked {
     server: Server,

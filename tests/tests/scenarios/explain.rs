@@ -5,13 +5,10 @@ use millstream_tests::origin::{Origin, Request, Step, answer};
 use millstream_tests::server::{self, Server};
 use millstream_tests::wait;
 
-const TEMPLATE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
-http {
-    access_log off;
-    proxy_cache_path @DIR@/cache levels=1:2 keys_zone=answers:1m;
-    server {
-        listen 127.0.0.1:@PORT@;
-        proxy_cache answers;
+const TEMPLATE: &str = site! {
+    main "worker_processes 1;" log "info"
+    http "proxy_cache_path @DIR@/cache levels=1:2 keys_zone=answers:1m;"
+    server "proxy_cache answers;
         proxy_cache_explain on;
         add_header X-Cache-Status $upstream_cache_status;
         location / { proxy_pass http://@ORIGIN@; proxy_cache_purge_allow local; }
@@ -33,9 +30,8 @@ http {
             proxy_pass http://@ORIGIN@;
             proxy_cache_purge_token a-secret-that-is-long-enough-to-be-one;
         }
-        location ~ ^/away(/.*) { proxy_cache_purge answers $1; }
-    }
-}";
+        location ~ ^/away(/.*) { proxy_cache_purge answers $1; }"
+};
 
 /// 1,000 bytes, in ranges; the last word of the path selects further fields.
 fn api() -> Origin {

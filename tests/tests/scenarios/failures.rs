@@ -7,21 +7,16 @@ use millstream_tests::prefix::Prefix;
 use millstream_tests::server::Server;
 use millstream_tests::{ports, wait};
 
-const PROXY: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        proxy_cache_path @DIR@/cache keys_zone=pages:1m use_temp_path=off;
-        upstream api { @SERVERS@ }
-        server {
-            listen 127.0.0.1:@PORT@;
-            location / {
-                proxy_pass http://api;
-                proxy_cache pages;
-                proxy_cache_valid 200 1h;
-                add_header X-Cache-Status $upstream_cache_status;
-            }
-        }
-    }";
+const PROXY: &str = site! {
+    http "proxy_cache_path @DIR@/cache keys_zone=pages:1m use_temp_path=off;
+        upstream api { @SERVERS@ }"
+    server "location / {
+            proxy_pass http://api;
+            proxy_cache pages;
+            proxy_cache_valid 200 1h;
+            add_header X-Cache-Status $upstream_cache_status;
+        }"
+};
 
 #[test]
 fn an_unreachable_api_is_a_502_and_a_line_that_names_it() {

@@ -7,32 +7,28 @@ use millstream_tests::{ports, wait};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::time::Duration;
 
-const APPLICATION: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
-    http {
-        access_log off;
-        fastcgi_cache_path @DIR@/cache keys_zone=pages:1m;
+const APPLICATION: &str = site! {
+    log "info"
+    http "fastcgi_cache_path @DIR@/cache keys_zone=pages:1m;
         upstream php { server 127.0.0.1:@APP@; keepalive 4; }
         fastcgi_param SCRIPT_FILENAME /srv$fastcgi_script_name;
         fastcgi_param REQUEST_METHOD $request_method;
         fastcgi_param CONTENT_LENGTH $content_length;
         fastcgi_param QUERY_STRING $query_string;
-        fastcgi_param PATH_INFO $fastcgi_path_info;
-        server {
-            listen 127.0.0.1:@PORT@;
-            add_header X-Cache $upstream_cache_status;
-            error_page 503 /sorry;
-            fastcgi_split_path_info ^(.+?\\.php)(/.*)$;
-            location / { fastcgi_pass 127.0.0.1:@APP@; fastcgi_index index.php; }
-            location /kept/ { fastcgi_pass php; fastcgi_keep_conn on; }
-            location /cached/ { fastcgi_pass php; fastcgi_cache pages; fastcgi_cache_valid 200 1m; fastcgi_cache_bypass $arg_new; }
-            location /streamed/ { fastcgi_pass php; fastcgi_request_buffering off; }
-            location /guarded/ { fastcgi_pass php; fastcgi_catch_stderr fatal; fastcgi_intercept_errors on; }
-            location /if/ { root @DIR@; if ($arg_php) { fastcgi_pass php; } }
-            location /chosen/ { fastcgi_pass $arg_where; }
-            location /sorry { return 503 sorry; }
-            location /found { return 200 found; }
-        }
-    }";
+        fastcgi_param PATH_INFO $fastcgi_path_info;"
+    server "add_header X-Cache $upstream_cache_status;
+        error_page 503 /sorry;
+        fastcgi_split_path_info ^(.+?\\.php)(/.*)$;
+        location / { fastcgi_pass 127.0.0.1:@APP@; fastcgi_index index.php; }
+        location /kept/ { fastcgi_pass php; fastcgi_keep_conn on; }
+        location /cached/ { fastcgi_pass php; fastcgi_cache pages; fastcgi_cache_valid 200 1m; fastcgi_cache_bypass $arg_new; }
+        location /streamed/ { fastcgi_pass php; fastcgi_request_buffering off; }
+        location /guarded/ { fastcgi_pass php; fastcgi_catch_stderr fatal; fastcgi_intercept_errors on; }
+        location /if/ { root @DIR@; if ($arg_php) { fastcgi_pass php; } }
+        location /chosen/ { fastcgi_pass $arg_where; }
+        location /sorry { return 503 sorry; }
+        location /found { return 200 found; }"
+};
 
 fn start(application: &Application) -> Server {
     Server::start(APPLICATION, &[("APP", &application.port().to_string())])

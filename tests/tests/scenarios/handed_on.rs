@@ -7,10 +7,9 @@ use millstream_tests::ports;
 use millstream_tests::prefix::Prefix;
 use millstream_tests::server::Server;
 
-const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        proxy_cache_path memory keys_zone=answers:1m;
+const SITE: &str = site! {
+    main "worker_processes 1;"
+    http "proxy_cache_path memory keys_zone=answers:1m;
         map $http_cookie $mapped { \"~s=(?<captured>[a-z]+)\" $captured; }
         map $mapped $twice { default \"$mapped again\"; \"\" \"\"; }
         map $http_accept_language $language { default $http_accept_language; }
@@ -20,23 +19,20 @@ const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/err
         map $host $of_host { default of-$host; }
         map $cookie_lang $tongue { default en; de de; }
         upstream api { server @UPSTREAM@; }
-        upstream other { server @UPSTREAM@; }
-        server {
-            listen 127.0.0.1:@PORT@;
-            add_header X-Cache-Status $upstream_cache_status;
-            proxy_cache_valid 1m; fastcgi_cache_valid 1m;
-            proxy_cache_credentials public; fastcgi_cache_credentials public;
-            proxy_cache_key $request_uri; fastcgi_cache_key $request_uri;
-            location / { @LOCATION@ }
-            location = /who { internal; add_header X-Who $cookie_s; return 204; }
-            location /store/ { internal; @CACHED@ }
-            location /one/ { internal; proxy_cache_key one; @CACHED@ }
-            location @gold { proxy_set_header X-U gold; @CACHED@ }
-            location /gold { @CACHED@ }
-            location /led/ { proxy_pass http://api; }
-            location /page.html { ssi on; proxy_pass http://api; }
-        }
-    }";
+        upstream other { server @UPSTREAM@; }"
+    server "add_header X-Cache-Status $upstream_cache_status;
+        proxy_cache_valid 1m; fastcgi_cache_valid 1m;
+        proxy_cache_credentials public; fastcgi_cache_credentials public;
+        proxy_cache_key $request_uri; fastcgi_cache_key $request_uri;
+        location / { @LOCATION@ }
+        location = /who { internal; add_header X-Who $cookie_s; return 204; }
+        location /store/ { internal; @CACHED@ }
+        location /one/ { internal; proxy_cache_key one; @CACHED@ }
+        location @gold { proxy_set_header X-U gold; @CACHED@ }
+        location /gold { @CACHED@ }
+        location /led/ { proxy_pass http://api; }
+        location /page.html { ssi on; proxy_pass http://api; }"
+};
 
 const CACHED: &str = "proxy_cache answers; proxy_set_header Cookie \"\"; proxy_pass http://api;";
 

@@ -12,20 +12,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// `@MORE@` are further `listen` lines, `@ZONE@` is the size of the zone in memory.
-const SITE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log notice;
-    events { worker_connections 1000; }
-    http {
-        access_log off;
-        @ZONE@
-        upstream api { server @ORIGIN@; keepalive 16; }
-        server {
-            listen 127.0.0.1:@PORT@;
-            @MORE@
-            location / { proxy_pass http://api; }
-            location /fixed { return 200 \"fixed\\n\"; }
-            @PLACES@
-        }
-    }";
+const SITE: &str = site! {
+    main "worker_processes 2;" events "worker_connections 1000;" log "notice"
+    http "@ZONE@
+        upstream api { server @ORIGIN@; keepalive 16; }"
+    server "@MORE@
+        location / { proxy_pass http://api; }
+        location /fixed { return 200 \"fixed\\n\"; }
+        @PLACES@"
+};
 
 fn rewrite(server: &Server, origin: &Origin, more: &str) {
     server.rewrite(SITE, &[("ORIGIN", &origin.address()), ("MORE", more), ("ZONE", ""), ("PLACES", "")]);

@@ -13,22 +13,19 @@ use millstream_tests::server::Server;
 use millstream_tests::wait;
 use rustix::process::Signal;
 
-const SITE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events { }
-    http {
-        access_log off;
-        proxy_cache_path memory keys_zone=z:1m memory=16m;
-        proxy_cache_lock on;
-        server {
-            listen 127.0.0.1:@PORT@; http2 on;
-            location / { proxy_pass http://@ORIGIN@; proxy_cache z; proxy_cache_valid 200 1h; }
-            location /own/ { proxy_pass http://@ORIGIN@; proxy_cache z; proxy_cache_key $uri$http_authorization; }
-            location /php/ {
-                fastcgi_pass 127.0.0.1:@APP@; fastcgi_param REQUEST_METHOD GET; fastcgi_param URI $uri;
-                fastcgi_cache z; fastcgi_cache_key $uri; fastcgi_cache_valid 200 1h;
-            }
-            location = /version { return 200 @VERSION@; }
+const SITE: &str = site! {
+    main "worker_processes 2;"
+    http "proxy_cache_path memory keys_zone=z:1m memory=16m;
+        proxy_cache_lock on;"
+    server "http2 on;
+        location / { proxy_pass http://@ORIGIN@; proxy_cache z; proxy_cache_valid 200 1h; }
+        location /own/ { proxy_pass http://@ORIGIN@; proxy_cache z; proxy_cache_key $uri$http_authorization; }
+        location /php/ {
+            fastcgi_pass 127.0.0.1:@APP@; fastcgi_param REQUEST_METHOD GET; fastcgi_param URI $uri;
+            fastcgi_cache z; fastcgi_cache_key $uri; fastcgi_cache_valid 200 1h;
         }
-    }";
+        location = /version { return 200 @VERSION@; }"
+};
 
 /// How a poll is requested, and why its response is not stored.
 const POLLS: [(&str, Way, (&str, &str)); 9] = [

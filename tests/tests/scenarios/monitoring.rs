@@ -82,18 +82,16 @@ fn each_alert_has_a_test_that_promtool_passes() {
     }
 }
 
-const SITE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        dashboard 127.0.0.1:@DASHBOARD@;
+const SITE: &str = site! {
+    main "worker_processes 2;"
+    http "dashboard 127.0.0.1:@DASHBOARD@;
         proxy_cache_path memory keys_zone=answers:1m;
         upstream api { server @ORIGIN@; keepalive 8; }
-        # Names that a label has to escape.
-        server { listen 127.0.0.1:@PORT@; server_name \"a\\\\b.example\"; status_zone \"of \\\"all\\\"\";
-            location / { proxy_pass http://api; proxy_cache answers; proxy_cache_valid 1s; }
-            location ~ \"^/odd\\\\.(a|b)$\" { return 204; }
-        }
-    }";
+        # Names that a label has to escape."
+    server "server_name \"a\\\\b.example\"; status_zone \"of \\\"all\\\"\";
+        location / { proxy_pass http://api; proxy_cache answers; proxy_cache_valid 1s; }
+        location ~ \"^/odd\\\\.(a|b)$\" { return 204; }"
+};
 
 struct Prometheus {
     _process: Running,
@@ -208,18 +206,15 @@ fn sample(dashboard: u16, name: &str) -> Option<f64> {
     line?.rsplit_once(' ')?.1.parse().ok()
 }
 
-const STALE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        dashboard 127.0.0.1:@DASHBOARD@; api_allow local;
-        proxy_cache_path memory keys_zone=answers:1m;
-        server { listen 127.0.0.1:@PORT@;
-            location / {
-                proxy_pass http://@ORIGIN@; proxy_cache answers; proxy_cache_valid 200 1h; proxy_cache_background_update on;
-                proxy_cache_use_stale @WHEN@;
-            }
-        }
-    }";
+const STALE: &str = site! {
+    main "worker_processes 1;"
+    http "dashboard 127.0.0.1:@DASHBOARD@; api_allow local;
+        proxy_cache_path memory keys_zone=answers:1m;"
+    server "location / {
+            proxy_pass http://@ORIGIN@; proxy_cache answers; proxy_cache_valid 200 1h; proxy_cache_background_update on;
+            proxy_cache_use_stale @WHEN@;
+        }"
+};
 
 /// Asks, makes the stored response stale, and asks again until `is_over`, by the response's text and the
 /// count of failures.

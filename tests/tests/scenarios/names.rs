@@ -10,20 +10,16 @@ use millstream_tests::wait;
 use rustix::process::Signal;
 use serde_json::Value;
 
-const FOLLOWED: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
-    http {
-        access_log off;
-        resolver @NAMES@;
+const FOLLOWED: &str = site! {
+    log "info"
+    http "resolver @NAMES@;
         resolver_timeout 1s;
-        upstream api { zone api 64k; server api.test:@PORT1@ resolve max_fails=0; }
-        server {
-            listen 127.0.0.1:@PORT@;
-            add_header X-Addr $upstream_addr always;
-            location / { proxy_pass http://api; proxy_connect_timeout 5s; }
-            location /by/ { proxy_pass http://$arg_host:@PORT1@/; }
-            location /patient/ { resolver_timeout 25s; proxy_pass http://$arg_host:@PORT1@/; }
-        }
-    }";
+        upstream api { zone api 64k; server api.test:@PORT1@ resolve max_fails=0; }"
+    server "add_header X-Addr $upstream_addr always;
+        location / { proxy_pass http://api; proxy_connect_timeout 5s; }
+        location /by/ { proxy_pass http://$arg_host:@PORT1@/; }
+        location /patient/ { resolver_timeout 25s; proxy_pass http://$arg_host:@PORT1@/; }"
+};
 
 fn start(names: &NameServer, origin: &Origin) -> Server {
     let port = origin.port().to_string();
@@ -84,16 +80,11 @@ fn a_dead_name_does_not_stop_a_start_and_is_up_when_it_is_found() {
 #[test]
 fn a_dead_name_among_servers_is_down_and_the_others_answer() {
     let origin = Origin::fixed(200, &[], b"here");
-    let text = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-        http {
-            access_log off;
-            upstream api { server nobody.invalid:80; server @ORIGIN@; }
-            server {
-                listen 127.0.0.1:@PORT@;
-                location / { proxy_pass http://api; }
-                location /dead/ { proxy_pass http://other.invalid/; }
-            }
-        }";
+    let text = site! {
+        http "upstream api { server nobody.invalid:80; server @ORIGIN@; }"
+        server "location / { proxy_pass http://api; }
+            location /dead/ { proxy_pass http://other.invalid/; }"
+    };
     let server = Server::start_in(Prefix::new(), text, &[("ORIGIN", &origin.address())]);
     for _ in 0..4 {
         assert_eq!(server.get("/").text(), "here");
@@ -182,17 +173,13 @@ fn addresses_of_one_name_take_turns_and_the_next_is_tried() {
 #[test]
 fn keys_and_clients_keep_their_server() {
     let (one, two) = (Origin::fixed(200, &[], b"one"), Origin::fixed(200, &[], b"two"));
-    let text = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; worker_processes 2; events {}
-        http {
-            access_log off;
-            upstream keys { hash $arg_key consistent; server @ONE@; server @TWO@; }
-            upstream clients { ip_hash; server @ONE@; server @TWO@; }
-            server {
-                listen 127.0.0.1:@PORT@;
-                location /keys { proxy_pass http://keys; }
-                location /clients { proxy_pass http://clients; }
-            }
-        }";
+    let text = site! {
+        main "worker_processes 2;"
+        http "upstream keys { hash $arg_key consistent; server @ONE@; server @TWO@; }
+            upstream clients { ip_hash; server @ONE@; server @TWO@; }"
+        server "location /keys { proxy_pass http://keys; }
+            location /clients { proxy_pass http://clients; }"
+    };
     let server = Server::start(text, &[("ONE", &one.address()), ("TWO", &two.address())]);
     let mut found = std::collections::HashSet::new();
     for key in 0..40 {

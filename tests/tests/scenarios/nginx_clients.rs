@@ -13,21 +13,18 @@ use millstream_tests::server::Server;
 use millstream_tests::{ports, wait};
 use serde_json::{Value, json};
 
-const TEMPLATE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log notice; events {}
-http {
-    access_log off;
-    dashboard 127.0.0.1:@DASHBOARD@;
-    @RIGHTS@
-    resolver @NAMES@ status_zone=names;
-    proxy_cache_path memory keys_zone=answers:1m;
-    limit_req_zone $binary_remote_addr zone=slow:1m rate=1r/m;
-    limit_conn_zone $binary_remote_addr zone=few:1m;
-    upstream api { zone api 64k; server @ORIGIN@ max_conns=90; keepalive 4; queue 5; }
-    # One name, two peers.
-    upstream many { zone many 64k; server many.test:80 resolve; server 127.0.0.1:1 down; }
-    server {
-        listen 127.0.0.1:@PORT@;
-        status_zone web;
+const TEMPLATE: &str = site! {
+    main "worker_processes 2;" log "notice"
+    http "dashboard 127.0.0.1:@DASHBOARD@;
+        @RIGHTS@
+        resolver @NAMES@ status_zone=names;
+        proxy_cache_path memory keys_zone=answers:1m;
+        limit_req_zone $binary_remote_addr zone=slow:1m rate=1r/m;
+        limit_conn_zone $binary_remote_addr zone=few:1m;
+        upstream api { zone api 64k; server @ORIGIN@ max_conns=90; keepalive 4; queue 5; }
+        # One name, two peers.
+        upstream many { zone many 64k; server many.test:80 resolve; server 127.0.0.1:1 down; }"
+    server "status_zone web;
         location / {
             status_zone site;
             proxy_pass http://api; proxy_http_version 1.1; proxy_set_header Connection \"\";
@@ -37,9 +34,8 @@ http {
         location /checked { proxy_pass http://api; health_check interval=1h; }
         location /limited { limit_req zone=slow; stub_status; }
         location /many { proxy_pass http://many; }
-        location /stub_status { status_zone off; stub_status; }
-    }
-}";
+        location /stub_status { status_zone off; stub_status; }"
+};
 
 struct Busy {
     server: Server,

@@ -11,25 +11,21 @@ use std::fs::{self, File};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-const TEMPLATE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log notice; events {}
-http {
-    access_log off;
-    dashboard 127.0.0.1:@DASHBOARD@;
-    api_token secret;
-    resolver 127.0.0.1:1 status_zone=a;
-    proxy_cache_path @DIR@/cache keys_zone=a:1m;
-    limit_req_zone $binary_remote_addr zone=a:1m rate=1r/s;
-    limit_conn_zone $binary_remote_addr zone=a:1m;
-    upstream a { zone a 64k; server @ORIGIN@; server @ORIGIN@ down; }
-    server {
-        listen 127.0.0.1:@PORT@;
-        status_zone a;
+const TEMPLATE: &str = site! {
+    main "worker_processes 2;" log "notice"
+    http "dashboard 127.0.0.1:@DASHBOARD@;
+        api_token secret;
+        resolver 127.0.0.1:1 status_zone=a;
+        proxy_cache_path @DIR@/cache keys_zone=a:1m;
+        limit_req_zone $binary_remote_addr zone=a:1m rate=1r/s;
+        limit_conn_zone $binary_remote_addr zone=a:1m;
+        upstream a { zone a 64k; server @ORIGIN@; server @ORIGIN@ down; }"
+    server "status_zone a;
         location / {
             status_zone a; limit_req zone=a burst=100 nodelay; limit_conn a 10;
             proxy_pass http://a; proxy_cache a; proxy_cache_valid 200 1h; proxy_cache_key $uri;
-        }
-    }
-}";
+        }"
+};
 
 /// A server whose every zone, upstream and cache is called `a`.
 struct Described {

@@ -11,21 +11,17 @@ use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequ
 use rustix::process::Signal;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-const TEMPLATE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
-http {
-    access_log off;
-    otel_exporter { endpoint @COLLECTOR@; metrics_interval @EVERY@; }
-    otel_service_name shop;
-    otel_resource_attr deployment.environment test;
-    upstream api { server @ORIGIN@; }
-    server {
-        listen 127.0.0.1:@PORT@;
-        server_name site.test;
+const TEMPLATE: &str = site! {
+    main "worker_processes 2;" log "info"
+    http "otel_exporter { endpoint @COLLECTOR@; metrics_interval @EVERY@; }
+        otel_service_name shop;
+        otel_resource_attr deployment.environment test;
+        upstream api { server @ORIGIN@; }"
+    server "server_name site.test;
         location / { proxy_pass http://api; }
         location /made { return 404; }
-        location /api/ { status_zone off; api; }
-    }
-}";
+        location /api/ { status_zone off; api; }"
+};
 
 fn values<'v>(collector: &'v str, every: &'v str, origin: &'v str) -> [(&'static str, &'v str); 3] {
     [("COLLECTOR", collector), ("EVERY", every), ("ORIGIN", origin)]

@@ -8,19 +8,16 @@ use rustix::process::Signal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-const TWO: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; worker_processes 2; events {}
-    http {
-        access_log off;
-        upstream api {
+const TWO: &str = site! {
+    main "worker_processes 2;" log "info"
+    http "upstream api {
             server @ONE@ max_fails=0; server @TWO@ max_fails=0;
             outlier_ejection @TERMS@;
-        }
-        server {
-            listen 127.0.0.1:@PORT@; status_zone off;
-            location / { proxy_pass http://api; }
-            location /api/ { api; }
-        }
-    }";
+        }"
+    server "status_zone off;
+        location / { proxy_pass http://api; }
+        location /api/ { api; }"
+};
 
 fn values<'v>(one: &'v str, two: &'v str, terms: &'v str) -> [(&'static str, &'v str); 3] {
     [("ONE", one), ("TWO", two), ("TERMS", terms)]

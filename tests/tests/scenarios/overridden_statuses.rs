@@ -87,21 +87,17 @@ fn site(origin: &Origin, applications: &[(&str, &Application)]) -> Server {
             ));
         }
     }
-    let template = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        proxy_cache_path @DIR@/cache keys_zone=answers:1m;
-        proxy_cache_key $request_uri$request_method$slice_range;
-        proxy_http_version 1.1;
-        server {
-            listen 127.0.0.1:@PORT@;
-            http2 on;
+    let template = site! {
+        main "worker_processes 1;"
+        http "proxy_cache_path @DIR@/cache keys_zone=answers:1m;
+            proxy_cache_key $request_uri$request_method$slice_range;
+            proxy_http_version 1.1;"
+        server "http2 on;
             keepalive_requests 10000;
             location = /after { return 200 after; }
             location = /part { return 200 body; }
-            @LOCATIONS@
-        }
-    }";
+            @LOCATIONS@"
+    };
     let template = template.replace("@LOCATIONS@", &locations);
     let prefix = Prefix::new();
     let folder = prefix.path();
@@ -232,35 +228,31 @@ fn a_stream_ends_with_the_head_of_a_status_that_has_no_body() {
     });
 }
 
-const PAGES: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        proxy_cache_path @DIR@/cache keys_zone=answers:1m;
-        server {
-            listen 127.0.0.1:@PORT@;
-            http2 on;
-            location = /file { return 404; error_page 404 =200 /f; }
-            location = /f { alias @DIR@/file.txt; default_type text/plain; }
-            location = /typed { return 502; error_page 502 =200 /pg; }
-            location = /pg { default_type application/grpc; add_header grpc-status 14; return 204; }
-            location = /also-typed { return 502; error_page 502 =200 /pg304; }
-            location = /pg304 { default_type application/grpc; return 304; }
-            location /closed { return 444; }
-            location /left { return 499; }
-            location /tried { try_files /none =444; }
-            location /paged { return 404; error_page 404 @closed; }
-            location @closed { return 444; }
-            location /if { if ($request_method) { return 444; } }
-            location = /after { return 200 after; }
-            location = /interim { return 100; }
-            location /cached {
-                proxy_cache answers; proxy_cache_valid any 1h; proxy_pass http://@ORIGIN@;
-                error_page 412 @unmet;
-            }
-            location /plain { proxy_cache answers; proxy_cache_valid any 1h; proxy_pass http://@ORIGIN@; }
-            location @unmet { return 200 \"another one\"; }
+const PAGES: &str = site! {
+    main "worker_processes 1;"
+    http "proxy_cache_path @DIR@/cache keys_zone=answers:1m;"
+    server "http2 on;
+        location = /file { return 404; error_page 404 =200 /f; }
+        location = /f { alias @DIR@/file.txt; default_type text/plain; }
+        location = /typed { return 502; error_page 502 =200 /pg; }
+        location = /pg { default_type application/grpc; add_header grpc-status 14; return 204; }
+        location = /also-typed { return 502; error_page 502 =200 /pg304; }
+        location = /pg304 { default_type application/grpc; return 304; }
+        location /closed { return 444; }
+        location /left { return 499; }
+        location /tried { try_files /none =444; }
+        location /paged { return 404; error_page 404 @closed; }
+        location @closed { return 444; }
+        location /if { if ($request_method) { return 444; } }
+        location = /after { return 200 after; }
+        location = /interim { return 100; }
+        location /cached {
+            proxy_cache answers; proxy_cache_valid any 1h; proxy_pass http://@ORIGIN@;
+            error_page 412 @unmet;
         }
-    }";
+        location /plain { proxy_cache answers; proxy_cache_valid any 1h; proxy_pass http://@ORIGIN@; }
+        location @unmet { return 200 \"another one\"; }"
+};
 
 fn pages(origin: &str) -> Server {
     let prefix = Prefix::new();

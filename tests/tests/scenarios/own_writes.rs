@@ -44,20 +44,17 @@ fn held(gate: &Arc<Gate>) -> Origin {
 }
 
 fn start(origin: &Origin, directives: &str) -> Server {
-    let template = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        proxy_cache_path @DIR@/cache levels=1:2 keys_zone=zone:1m;
-        server {
-            listen 127.0.0.1:@PORT@; http2 on;
+    let template = site! {
+        main "worker_processes 2;"
+        http "proxy_cache_path @DIR@/cache levels=1:2 keys_zone=zone:1m;"
+        server "http2 on;
             location / {
                 proxy_pass http://@ORIGIN@; proxy_http_version 1.1; proxy_cache zone; proxy_cache_invalidation rate=1r/m;
                 proxy_set_header X-Wait $http_x_wait;
                 add_header X-Cache-Status $upstream_cache_status;
                 @DIRECTIVES@
-            }
-        }
-    }";
+            }"
+    };
     Server::start(template, &[("ORIGIN", &origin.address()), ("DIRECTIVES", directives)])
 }
 

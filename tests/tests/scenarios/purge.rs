@@ -13,14 +13,11 @@ use std::process::Output;
 
 /// A cache with the usual kind of key; further directives in its location and beside it.
 fn start(origin: &Origin, here: &str, beside: &str) -> Server {
-    let template = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
-    http {
-        access_log off;
-        proxy_cache_path @DIR@/cache levels=1:2 keys_zone=answers:1m;
-        upstream api { server @ORIGIN@; keepalive 8; }
-        server {
-            listen 127.0.0.1:@PORT@;
-            server_name localhost blog.example;
+    let template = site! {
+        main "worker_processes 2;" log "info"
+        http "proxy_cache_path @DIR@/cache levels=1:2 keys_zone=answers:1m;
+            upstream api { server @ORIGIN@; keepalive 8; }"
+        server "server_name localhost blog.example;
             proxy_cache_purge_allow local; api_allow local;
             location / {
                 proxy_pass http://api;
@@ -31,9 +28,8 @@ fn start(origin: &Origin, here: &str, beside: &str) -> Server {
                 add_header X-Cache-Status $upstream_cache_status;
                 @HERE@
             }
-            @BESIDE@
-        }
-    }";
+            @BESIDE@"
+    };
     let usual = "proxy_cache_key $scheme$request_method$host$request_uri;";
     let key = if here.contains("proxy_cache_key") { "" } else { usual };
     let address = origin.address();
@@ -254,15 +250,11 @@ fn a_change_whose_turn_has_not_come_is_seen_after_a_restart() {
 
 fn rated(workers: usize, zone: &str, rate: &str) -> String {
     let cached = "proxy_cache answers; proxy_cache_valid 200 1h; proxy_cache_invalidation rate=@RATE@;";
-    "worker_processes @WORKERS@; pid @DIR@/nginx.pid; error_log @DIR@/error.log notice; events {}
-    http {
-        access_log off;
-        @ZONE@
-        server {
-            listen 127.0.0.1:@PORT@;
-            location / { proxy_pass http://@ORIGIN@; add_header X-Cache-Status $upstream_cache_status; @CACHED@ }
-        }
-    }"
+    site! {
+        main "worker_processes @WORKERS@;" log "notice"
+        http "@ZONE@"
+        server "location / { proxy_pass http://@ORIGIN@; add_header X-Cache-Status $upstream_cache_status; @CACHED@ }"
+    }
     .replace("@WORKERS@", &workers.to_string())
     .replace("@ZONE@", zone)
     .replace("@CACHED@", if zone.is_empty() { "" } else { cached })
@@ -613,20 +605,18 @@ fn a_purge_of_a_url_that_finds_nothing_is_no_success() {
     for (soft, zone) in
         [("", "@DIR@/cache levels=1:2"), ("proxy_cache_purge_soft on;", "@DIR@/cache"), ("", "memory")]
     {
-        let template = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-        http {
-            access_log off; proxy_cache_path @ZONE@ keys_zone=answers:1m;
-            proxy_cache_purge_allow local; api_allow local; @SOFT@
-            server {
-                listen 127.0.0.1:@PORT@; server_name localhost blog.example;
+        let template = site! {
+            main "worker_processes 2;"
+            http "proxy_cache_path @ZONE@ keys_zone=answers:1m;
+                proxy_cache_purge_allow local; api_allow local; @SOFT@"
+            server "server_name localhost blog.example;
                 location / {
                     proxy_pass http://@ORIGIN@; proxy_cache answers; proxy_cache_valid 200 1h; proxy_cache_purge $http_x_purge;
                     proxy_cache_key $scheme$request_method$host$request_uri;
                     add_header X-Cache-Status $upstream_cache_status;
                 }
-                @HELPER@
-            }
-        }"
+                @HELPER@"
+        }
         .replace("@ZONE@", zone)
         .replace("@SOFT@", soft)
         .replace("@HELPER@", helper);

@@ -9,29 +9,25 @@ use millstream_tests::wait;
 use std::sync::Arc;
 use std::time::Duration;
 
-const SITE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        proxy_cache_path @DIR@/cache levels=1:2 keys_zone=answers:1m;
+const SITE: &str = site! {
+    main "worker_processes 2;"
+    http "proxy_cache_path @DIR@/cache levels=1:2 keys_zone=answers:1m;
         default_type text/plain;
-        upstream api { server @ORIGIN@; keepalive 8; }
-        server {
-            listen 127.0.0.1:@PORT@;
-            location / {
-                proxy_pass http://api;
-                proxy_http_version 1.1;
-                proxy_set_header Connection \"\";
-                proxy_cache answers;
-                proxy_cache_key $uri;
-                proxy_cache_lock on;
-                proxy_cache_valid 200 206 1m;
-                add_header X-Cache-Status $upstream_cache_status;
-                @DIRECTIVES@
-            }
-            location /plain/ { proxy_pass http://api; proxy_force_ranges on; }
-            location /files/ { root @DIR@/html; @FILES@ }
+        upstream api { server @ORIGIN@; keepalive 8; }"
+    server "location / {
+            proxy_pass http://api;
+            proxy_http_version 1.1;
+            proxy_set_header Connection \"\";
+            proxy_cache answers;
+            proxy_cache_key $uri;
+            proxy_cache_lock on;
+            proxy_cache_valid 200 206 1m;
+            add_header X-Cache-Status $upstream_cache_status;
+            @DIRECTIVES@
         }
-    }";
+        location /plain/ { proxy_pass http://api; proxy_force_ranges on; }
+        location /files/ { root @DIR@/html; @FILES@ }"
+};
 
 fn start(origin: &Origin, directives: &str) -> Server {
     Server::start(SITE, &[("ORIGIN", &origin.address()), ("DIRECTIVES", directives), ("FILES", "")])

@@ -12,17 +12,13 @@ use millstream_tests::origin::{Origin, answer};
 use millstream_tests::server::Server;
 use millstream_tests::{ports, wait};
 
-const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        server {
-            listen 127.0.0.1:@PORT@; charset utf-8;
-            location / { proxy_pass http://@ORIGIN@; add_header X-Body \"[$request_body]\"; }
-            location /fields { proxy_pass http://@ORIGIN@; proxy_pass_request_headers off; proxy_set_header X-Set yes; }
-            location /bodiless { proxy_pass http://@ORIGIN@; proxy_pass_request_body off; proxy_set_header Content-Length \"\"; }
-            location /replaced { proxy_pass http://@ORIGIN@; proxy_set_body \"<$request_body>\"; }
-        }
-    }";
+const SITE: &str = site! {
+    server "charset utf-8;
+        location / { proxy_pass http://@ORIGIN@; add_header X-Body \"[$request_body]\"; }
+        location /fields { proxy_pass http://@ORIGIN@; proxy_pass_request_headers off; proxy_set_header X-Set yes; }
+        location /bodiless { proxy_pass http://@ORIGIN@; proxy_pass_request_body off; proxy_set_header Content-Length \"\"; }
+        location /replaced { proxy_pass http://@ORIGIN@; proxy_set_body \"<$request_body>\"; }"
+};
 
 #[test]
 fn what_goes_upstream_of_a_request_is_what_the_location_lets_go() {
@@ -155,27 +151,24 @@ fn what_is_no_chunked_body_is_refused_also_where_nobody_wants_the_body() {
     }
 }
 
-const FALLBACKS: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off; client_body_buffer_size 4k; client_max_body_size 1m;
-        server {
-            listen 127.0.0.1:@PORT@; http2 on;
-            location /refused { proxy_pass http://127.0.0.1:@CLOSED@; error_page 502 = @fallback; }
-            location /failed { proxy_pass http://@ORIGIN@/500; proxy_intercept_errors on; error_page 500 = @fallback; }
-            location /accelerated { proxy_pass http://@ORIGIN@/go/accelerated; }
-            location /set { proxy_pass http://@ORIGIN@/500; proxy_set_body other; proxy_intercept_errors on; error_page 500 = @fallback; }
-            location /bodiless {
-                proxy_pass http://@ORIGIN@/go/accelerated; proxy_pass_request_body off; proxy_set_header Content-Length \"\";
-            }
-            location /streamed/refused { proxy_request_buffering off; proxy_pass http://127.0.0.1:@CLOSED@; error_page 502 = @fallback; }
-            location /streamed/failed {
-                proxy_request_buffering off; proxy_pass http://@ORIGIN@/500; proxy_intercept_errors on; error_page 500 = @fallback;
-            }
-            location /page { proxy_pass http://@ORIGIN@/500; proxy_intercept_errors on; error_page 500 /seen; }
-            location @fallback { proxy_pass http://@ORIGIN@; }
-            location /seen { proxy_pass http://@ORIGIN@; }
+const FALLBACKS: &str = site! {
+    http "client_body_buffer_size 4k; client_max_body_size 1m;"
+    server "http2 on;
+        location /refused { proxy_pass http://127.0.0.1:@CLOSED@; error_page 502 = @fallback; }
+        location /failed { proxy_pass http://@ORIGIN@/500; proxy_intercept_errors on; error_page 500 = @fallback; }
+        location /accelerated { proxy_pass http://@ORIGIN@/go/accelerated; }
+        location /set { proxy_pass http://@ORIGIN@/500; proxy_set_body other; proxy_intercept_errors on; error_page 500 = @fallback; }
+        location /bodiless {
+            proxy_pass http://@ORIGIN@/go/accelerated; proxy_pass_request_body off; proxy_set_header Content-Length \"\";
         }
-    }";
+        location /streamed/refused { proxy_request_buffering off; proxy_pass http://127.0.0.1:@CLOSED@; error_page 502 = @fallback; }
+        location /streamed/failed {
+            proxy_request_buffering off; proxy_pass http://@ORIGIN@/500; proxy_intercept_errors on; error_page 500 = @fallback;
+        }
+        location /page { proxy_pass http://@ORIGIN@/500; proxy_intercept_errors on; error_page 500 /seen; }
+        location @fallback { proxy_pass http://@ORIGIN@; }
+        location /seen { proxy_pass http://@ORIGIN@; }"
+};
 
 fn seen(method: &str, body: &[u8]) -> String {
     format!(
@@ -344,26 +337,22 @@ fn a_write_takes_out_what_is_stored_for_reading_whatever_body_is_in_the_key() {
 }
 
 /// A site that loses bodies in every way, and what is requested next.
-const LOST: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        server {
-            listen 127.0.0.1:@PORT@; http2 on; proxy_intercept_errors on;
-            location /large/named { client_max_body_size 10; proxy_pass http://@ORIGIN@; error_page 413 = @named; }
-            location /large/told { client_max_body_size 10; proxy_pass http://@ORIGIN@; error_page 413 @named; }
-            location /large/page { client_max_body_size 10; proxy_pass http://@ORIGIN@; error_page 413 = /page; }
-            location /large/text { client_max_body_size 10; proxy_pass http://@ORIGIN@; error_page 413 = @text; }
-            location /bad/named { proxy_pass http://@ORIGIN@; error_page 400 = @named; }
-            location /bad/told { proxy_pass http://@ORIGIN@; error_page 400 @named; }
-            location /streamed/named { proxy_request_buffering off; proxy_pass http://@EARLY@; error_page 502 503 = @named; }
-            location /streamed/page { proxy_request_buffering off; proxy_pass http://@EARLY@; error_page 502 503 = /page; }
-            location /streamed/told { proxy_request_buffering off; proxy_pass http://@EARLY@; error_page 502 503 /page; }
-            location /streamed/done { proxy_request_buffering off; proxy_pass http://@ORIGIN@/to-page; }
-            location @named { proxy_pass http://@ORIGIN@; }
-            location @text { return 200 text; }
-            location /page { internal; proxy_pass http://@ORIGIN@; }
-        }
-    }";
+const LOST: &str = site! {
+    server "http2 on; proxy_intercept_errors on;
+        location /large/named { client_max_body_size 10; proxy_pass http://@ORIGIN@; error_page 413 = @named; }
+        location /large/told { client_max_body_size 10; proxy_pass http://@ORIGIN@; error_page 413 @named; }
+        location /large/page { client_max_body_size 10; proxy_pass http://@ORIGIN@; error_page 413 = /page; }
+        location /large/text { client_max_body_size 10; proxy_pass http://@ORIGIN@; error_page 413 = @text; }
+        location /bad/named { proxy_pass http://@ORIGIN@; error_page 400 = @named; }
+        location /bad/told { proxy_pass http://@ORIGIN@; error_page 400 @named; }
+        location /streamed/named { proxy_request_buffering off; proxy_pass http://@EARLY@; error_page 502 503 = @named; }
+        location /streamed/page { proxy_request_buffering off; proxy_pass http://@EARLY@; error_page 502 503 = /page; }
+        location /streamed/told { proxy_request_buffering off; proxy_pass http://@EARLY@; error_page 502 503 /page; }
+        location /streamed/done { proxy_request_buffering off; proxy_pass http://@ORIGIN@/to-page; }
+        location @named { proxy_pass http://@ORIGIN@; }
+        location @text { return 200 text; }
+        location /page { internal; proxy_pass http://@ORIGIN@; }"
+};
 
 #[test]
 fn a_body_that_is_lost_is_left_out_of_pages_that_tell_of_it_and_is_an_error_otherwise() {
@@ -477,21 +466,18 @@ fn what_leads_to_no_path_is_not_found_and_the_response_stays_inside() {
 }
 
 /// Locations by how they handle a body; each names its file and the known length.
-const OF_NO_BYTES: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off; client_body_temp_path @DIR@/bodies; client_body_in_file_only clean; proxy_http_version 1.1;
-        add_header X-File $request_body_file;
-        server {
-            listen 127.0.0.1:@PORT@; http2 on;
-            location / { proxy_pass http://@ORIGIN@; }
-            location /off { proxy_pass_request_body off; proxy_set_header Content-Length 0; proxy_pass http://@ORIGIN@; }
-            location /led { proxy_pass http://127.0.0.1:1; error_page 502 = @led; }
-            location @led { proxy_pass http://@ORIGIN@; }
-            location /app { fastcgi_param L $content_length; fastcgi_param REQUEST_METHOD $request_method; fastcgi_pass 127.0.0.1:@APP@; }
-            location /passed-on { proxy_request_buffering off; proxy_pass http://@ORIGIN@; }
-            location /in-memory { client_body_in_file_only off; proxy_pass http://@ORIGIN@; }
-        }
-    }";
+const OF_NO_BYTES: &str = site! {
+    http "client_body_temp_path @DIR@/bodies; client_body_in_file_only clean; proxy_http_version 1.1;
+        add_header X-File $request_body_file;"
+    server "http2 on;
+        location / { proxy_pass http://@ORIGIN@; }
+        location /off { proxy_pass_request_body off; proxy_set_header Content-Length 0; proxy_pass http://@ORIGIN@; }
+        location /led { proxy_pass http://127.0.0.1:1; error_page 502 = @led; }
+        location @led { proxy_pass http://@ORIGIN@; }
+        location /app { fastcgi_param L $content_length; fastcgi_param REQUEST_METHOD $request_method; fastcgi_pass 127.0.0.1:@APP@; }
+        location /passed-on { proxy_request_buffering off; proxy_pass http://@ORIGIN@; }
+        location /in-memory { client_body_in_file_only off; proxy_pass http://@ORIGIN@; }"
+};
 
 #[test]
 fn a_body_of_no_bytes_has_a_file_as_any_other_and_no_body_has_none() {
@@ -531,20 +517,16 @@ fn a_body_of_no_bytes_has_a_file_as_any_other_and_no_body_has_none() {
     wait::until("no file stays", || server.prefix().count_files("bodies") == 0);
 }
 
-const LENGTHS: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off; fastcgi_param REQUEST_METHOD $request_method; proxy_pass_request_body off; fastcgi_pass_request_body off;
-        server {
-            listen 127.0.0.1:@PORT@;
-            location /zero { proxy_set_header Content-Length 0; proxy_pass http://@ORIGIN@; }
-            location /empty { proxy_set_header Content-Length \"\"; proxy_pass http://@ORIGIN@; }
-            location /unset { proxy_pass http://@ORIGIN@; }
-            location /wrong { proxy_set_header Content-Length 5; proxy_pass http://@ORIGIN@; }
-            location /shown { proxy_set_header X-L $content_length; proxy_set_header Content-Length \"\"; proxy_pass http://@ORIGIN@; }
-            location /passed { proxy_pass_request_body on; proxy_set_header Content-Length 0; proxy_pass http://@ORIGIN@; }
-            location /app { fastcgi_param CONTENT_LENGTH $content_length; fastcgi_param L $content_length; fastcgi_pass 127.0.0.1:@APP@; }
-        }
-    }";
+const LENGTHS: &str = site! {
+    http "fastcgi_param REQUEST_METHOD $request_method; proxy_pass_request_body off; fastcgi_pass_request_body off;"
+    server "location /zero { proxy_set_header Content-Length 0; proxy_pass http://@ORIGIN@; }
+        location /empty { proxy_set_header Content-Length \"\"; proxy_pass http://@ORIGIN@; }
+        location /unset { proxy_pass http://@ORIGIN@; }
+        location /wrong { proxy_set_header Content-Length 5; proxy_pass http://@ORIGIN@; }
+        location /shown { proxy_set_header X-L $content_length; proxy_set_header Content-Length \"\"; proxy_pass http://@ORIGIN@; }
+        location /passed { proxy_pass_request_body on; proxy_set_header Content-Length 0; proxy_pass http://@ORIGIN@; }
+        location /app { fastcgi_param CONTENT_LENGTH $content_length; fastcgi_param L $content_length; fastcgi_pass 127.0.0.1:@APP@; }"
+};
 
 #[test]
 fn a_body_that_stays_behind_is_announced_as_none_where_that_is_set_and_reported_by_its_length() {

@@ -11,22 +11,17 @@ use millstream_tests::server::Server;
 const FRESH: (&str, &str) = ("Cache-Control", "max-age=60");
 
 fn start(origin: &Origin, directives: &str) -> Server {
-    let template = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        proxy_cache_path @DIR@/cache levels=1:2 keys_zone=answers:1m;
-        server {
-            listen 127.0.0.1:@PORT@;
-            location / {
+    let template = site! {
+        http "proxy_cache_path @DIR@/cache levels=1:2 keys_zone=answers:1m;"
+        server "location / {
                 proxy_pass http://@ORIGIN@;
                 proxy_cache answers;
                 proxy_cache_revalidate on;
                 proxy_cache_credentials public;
                 add_header X-Cache-Status $upstream_cache_status;
                 @DIRECTIVES@
-            }
-        }
-    }";
+            }"
+    };
     Server::start(template, &[("ORIGIN", &origin.address()), ("DIRECTIVES", directives)])
 }
 

@@ -130,15 +130,11 @@ fn a_websocket_passes_through_serve_and_through_a_cached_location_that_says_so()
     skip_on_nginx!();
     let origin = echoing();
     let serving = Serving::start(&origin, &["--microcache", "10s"]);
-    let site = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-        http {
-            access_log off; proxy_cache_path memory keys_zone=answers:1m memory=1m;
-            server {
-                listen 127.0.0.1:@PORT@;
-                location / { proxy_pass http://@ORIGIN@; proxy_upgrade on; proxy_cache answers; proxy_cache_valid 10s;
-                    proxy_set_header Connection close; }
-            }
-        }";
+    let site = site! {
+        http "proxy_cache_path memory keys_zone=answers:1m memory=1m;"
+        server "location / { proxy_pass http://@ORIGIN@; proxy_upgrade on; proxy_cache answers; proxy_cache_valid 10s;
+            proxy_set_header Connection close; }"
+    };
     let server = Server::start(site, &[("ORIGIN", &origin.address())]);
     for port in [serving.port, server.port()] {
         // One that is open holds up no other of its URL, and no plain request.

@@ -11,18 +11,14 @@ use serde_json::{Value, json};
 
 const SERVICE: &str = "_http._tcp.api.test";
 
-const FOLLOWED: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
-    http {
-        access_log off;
-        dashboard 127.0.0.1:@DASHBOARD@;
+const FOLLOWED: &str = site! {
+    log "info"
+    http "dashboard 127.0.0.1:@DASHBOARD@;
         resolver @NAMES@ ipv6=off status_zone=names;
         resolver_timeout 1s;
-        upstream api { zone api 64k; server api.test service=http resolve max_fails=0; }
-        server {
-            listen 127.0.0.1:@PORT@;
-            location / { proxy_pass http://api; proxy_next_upstream off; }
-        }
-    }";
+        upstream api { zone api 64k; server api.test service=http resolve max_fails=0; }"
+    server "location / { proxy_pass http://api; proxy_next_upstream off; }"
+};
 
 fn names() -> NameServer {
     let names = NameServer::start();

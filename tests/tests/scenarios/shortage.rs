@@ -16,14 +16,11 @@ use std::time::{Duration, Instant};
 const CLIENTS: usize = 160;
 
 /// As `ulimit -n 256` leaves it: enough for each client, not for an upstream connection beside each.
-const FEW_FILES: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log;
-    worker_rlimit_nofile 256;
-    events { worker_connections 1024; }
-    http {
-        access_log off;
-        upstream api { server @ORIGIN@; keepalive 8; }
-        server { listen 127.0.0.1:@PORT@; location / { proxy_pass http://api; } location /here { return 200; } }
-    }";
+const FEW_FILES: &str = site! {
+    main "worker_processes 1; worker_rlimit_nofile 256;" events "worker_connections 1024;"
+    http "upstream api { server @ORIGIN@; keepalive 8; }"
+    server "location / { proxy_pass http://api; } location /here { return 200; }"
+};
 
 #[test]
 fn with_few_descriptors_clients_wait_and_none_gets_a_502() {
@@ -173,25 +170,22 @@ fn handshakes_that_never_come_make_room_as_slow_heads_do() {
 }
 
 /// Only the shortage ends held connections here.
-const HELD: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log info;
-    events { worker_connections 64; }
-    http {
-        access_log off; dashboard 127.0.0.1:@DASHBOARD@;
-        proxy_read_timeout 600s; send_timeout 600s; keepalive_timeout 600s; http2_max_concurrent_streams 512;
-        server {
-            listen 127.0.0.1:@PORT@; http2 on;
-            location / { return 200 \"here\n\"; }
-            location /slow { proxy_pass http://@ORIGIN@; }
-            location /up { proxy_pass http://@UP@; }
-            location /websocket {
-                proxy_pass http://@ORIGIN@; proxy_upgrade on;
-                proxy_set_header Sec-WebSocket-Key dGhlIHNhbXBsZSBub25jZQ==;
-            }
-            location /unbuffered { proxy_pass http://@ORIGIN@; proxy_request_buffering off; }
-            location /fastcgi { fastcgi_pass @ORIGIN@; fastcgi_read_timeout 600s; }
-            location /large { alias @DIR@/large; }
+const HELD: &str = site! {
+    main "worker_processes 1;" events "worker_connections 64;" log "info"
+    http "dashboard 127.0.0.1:@DASHBOARD@;
+        proxy_read_timeout 600s; send_timeout 600s; keepalive_timeout 600s; http2_max_concurrent_streams 512;"
+    server "http2 on;
+        location / { return 200 \"here\n\"; }
+        location /slow { proxy_pass http://@ORIGIN@; }
+        location /up { proxy_pass http://@UP@; }
+        location /websocket {
+            proxy_pass http://@ORIGIN@; proxy_upgrade on;
+            proxy_set_header Sec-WebSocket-Key dGhlIHNhbXBsZSBub25jZQ==;
         }
-    }";
+        location /unbuffered { proxy_pass http://@ORIGIN@; proxy_request_buffering off; }
+        location /fastcgi { fastcgi_pass @ORIGIN@; fastcgi_read_timeout 600s; }
+        location /large { alias @DIR@/large; }"
+};
 
 fn held(origin: &str, dashboard: u16) -> Server {
     held_beside(origin, origin, dashboard)

@@ -15,14 +15,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 fn start(origin: &Origin, directives: &str) -> Server {
-    let template = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        proxy_cache_path @DIR@/cache levels=1:2 keys_zone=pieces:1m;
-        upstream api { server @ORIGIN@; keepalive 8; }
-        server {
-            listen 127.0.0.1:@PORT@;
-            location / {
+    let template = site! {
+        main "worker_processes 2;"
+        http "proxy_cache_path @DIR@/cache levels=1:2 keys_zone=pieces:1m;
+            upstream api { server @ORIGIN@; keepalive 8; }"
+        server "location / {
                 slice 1000;
                 proxy_pass http://api;
                 proxy_http_version 1.1;
@@ -33,9 +30,8 @@ fn start(origin: &Origin, directives: &str) -> Server {
                 add_header X-Cache-Status $upstream_cache_status;
                 @KEY@
                 @DIRECTIVES@
-            }
-        }
-    }";
+            }"
+    };
     let key = if directives.contains("proxy_cache_key") { "" } else { "proxy_cache_key $uri$slice_range;" };
     Server::start(template, &[("ORIGIN", &origin.address()), ("KEY", key), ("DIRECTIVES", directives)])
 }
@@ -649,23 +645,19 @@ fn a_change_of_what_no_piece_is_stored_of_is_not_written_down_and_takes_nothing_
             _ => answer(302, &[("Location", "/pieces/none/too")], b""),
         });
     let mut server = Server::start(
-        "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-        http {
-            access_log off;
-            proxy_cache_path @DIR@/cache levels=1:2 keys_zone=pieces:1m;
-            add_header X-Cache-Status $upstream_cache_status;
-            server {
-                listen 127.0.0.1:@PORT@;
-                proxy_cache pieces;
+        site! {
+            main "worker_processes 2;"
+            http "proxy_cache_path @DIR@/cache levels=1:2 keys_zone=pieces:1m;
+                add_header X-Cache-Status $upstream_cache_status;"
+            server "proxy_cache pieces;
                 location /pieces/ {
                     slice 1000;
                     proxy_cache_key $uri$slice_range;
                     proxy_set_header Range $slice_range;
                     proxy_pass http://@ORIGIN@;
                 }
-                location / { proxy_cache_key $uri; proxy_pass http://@ORIGIN@; }
-            }
-        }",
+                location / { proxy_cache_key $uri; proxy_pass http://@ORIGIN@; }"
+        },
         &[("ORIGIN", &origin.address())],
     );
     let stored = ["/plain", "/pieces/stored"];

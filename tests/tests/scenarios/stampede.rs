@@ -12,24 +12,18 @@ use millstream_tests::stampede::{self, Dribble};
 use millstream_tests::wait;
 
 fn start(origin: &Origin, directives: &str) -> Server {
-    let template =
-        "worker_processes 2; worker_rlimit_nofile 4096; pid @DIR@/nginx.pid; error_log @DIR@/error.log;
-    events { worker_connections 2048; }
-    http {
-        access_log off;
-        proxy_cache_path @DIR@/cache levels=1:2 keys_zone=answers:1m;
-        upstream api { server @ORIGIN@; keepalive 8; }
-        server {
-            listen 127.0.0.1:@PORT@;
-            location / {
-                proxy_pass http://api;
-                proxy_cache answers;
-                proxy_cache_lock on;
-                add_header X-Cache-Status $upstream_cache_status;
-                @DIRECTIVES@
-            }
-        }
-    }";
+    let template = site! {
+        main "worker_processes 2; worker_rlimit_nofile 4096;" events "worker_connections 2048;"
+        http "proxy_cache_path @DIR@/cache levels=1:2 keys_zone=answers:1m;
+            upstream api { server @ORIGIN@; keepalive 8; }"
+        server "location / {
+                    proxy_pass http://api;
+                    proxy_cache answers;
+                    proxy_cache_lock on;
+                    add_header X-Cache-Status $upstream_cache_status;
+                    @DIRECTIVES@
+                }"
+    };
     Server::start(template, &[("ORIGIN", &origin.address()), ("DIRECTIVES", directives)])
 }
 

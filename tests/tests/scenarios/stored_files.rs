@@ -10,13 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 fn start(origin: &Origin) -> Server {
-    let template = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        upstream api { server @ORIGIN@; keepalive 8; }
-        server {
-            listen 127.0.0.1:@PORT@;
-            location / {
+    let template = site! {
+        main "worker_processes 2;"
+        http "upstream api { server @ORIGIN@; keepalive 8; }"
+        server "location / {
                 root @DIR@/html;
                 proxy_pass http://api;
                 proxy_store on;
@@ -26,9 +23,8 @@ fn start(origin: &Origin) -> Server {
                 proxy_pass http://api;
                 proxy_store @DIR@/named/$arg_name;
             }
-            location /query/ { proxy_method POST; proxy_set_body it; proxy_pass http://api; proxy_store @DIR@/named/query; }
-        }
-    }";
+            location /query/ { proxy_method POST; proxy_set_body it; proxy_pass http://api; proxy_store @DIR@/named/query; }"
+    };
     let prefix = Prefix::new();
     for folder in ["html", "named"] {
         let folder = prefix.join(folder);

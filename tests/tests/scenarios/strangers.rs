@@ -217,16 +217,14 @@ fn with_hidden_addresses_no_field_of_a_trusted_proxy_names_one_to_the_api() {
 fn in_a_file_too_the_clients_address_can_be_kept_from_the_upstream() {
     skip_on_nginx!();
     let origin = Origin::start(|request| answer(200, &[], request.head.to_ascii_lowercase().as_bytes()));
-    let template = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off; proxy_pass_client_address off;
-        server {
-            listen 127.0.0.1:@PORT@; listen 127.0.0.1:@PLAIN@ http2;
+    let template = site! {
+        main "worker_processes 1;"
+        http "proxy_pass_client_address off;"
+        server "listen 127.0.0.1:@PLAIN@ http2;
             location / { proxy_pass http://@ORIGIN@; }
             location /set { proxy_pass http://@ORIGIN@; proxy_set_header X-Real-IP $remote_addr; }
-            location /shown { proxy_pass http://@ORIGIN@; proxy_pass_client_address on; }
-        }
-    }";
+            location /shown { proxy_pass http://@ORIGIN@; proxy_pass_client_address on; }"
+    };
     let plain = ports::free();
     let values = [("ORIGIN", origin.address()), ("PLAIN", plain.to_string())];
     let values = values.each_ref().map(|(name, value)| (*name, value.as_str()));
@@ -287,20 +285,16 @@ fn in_a_file_too_answers_vary_by_what_the_upstream_is_told_of_the_address() {
         "rewrite ^ /$remote_addr break; proxy_cache_key $request_uri;",
         "proxy_set_body \"of $remote_addr\";",
     ] {
-        let template = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-        http {
-            access_log off;
-            map $remote_addr $mapped { 127.0.0.7 seven; default other; }
-            proxy_cache_path memory keys_zone=answers:1m;
-            server {
-                listen 127.0.0.1:@PORT@;
-                location / {
+        let template = site! {
+            main "worker_processes 1;"
+            http "map $remote_addr $mapped { 127.0.0.7 seven; default other; }
+                proxy_cache_path memory keys_zone=answers:1m;"
+            server "location / {
                     @SET@ proxy_cache answers; proxy_cache_vary address;
                     add_header X-Cache-Status $upstream_cache_status;
                 }
-                location = /who { add_header X-Who $remote_addr; return 204; }
-            }
-        }";
+                location = /who { add_header X-Who $remote_addr; return 204; }"
+        };
         let passed = if set.contains("proxy_pass") { "" } else { "proxy_pass http://@ORIGIN@;" };
         let set = [set, passed].concat().replace("@ORIGIN@", &origin.address());
         let server = Server::start(template, &[("SET", &set)]);
@@ -354,18 +348,15 @@ fn behind_a_proxy_on_this_machine_that_says_nothing_of_its_clients_nobody_purges
     let origin =
         Origin::fixed(200, &[("Cache-Control", "public, max-age=600"), ("Surrogate-Key", "tag")], b"page");
     let site = |rights: &str| {
-        let template = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-        http {
-            access_log off; @RIGHTS@
-            proxy_cache_path memory keys_zone=answers:1m;
-            server {
-                listen 127.0.0.1:@PORT@;
-                location / { proxy_pass http://@ORIGIN@; proxy_cache answers; proxy_cache_key $uri; }
+        let template = site! {
+            main "worker_processes 1;"
+            http "@RIGHTS@
+                proxy_cache_path memory keys_zone=answers:1m;"
+            server "location / { proxy_pass http://@ORIGIN@; proxy_cache answers; proxy_cache_key $uri; }
                 location ~ ^/purge(/.*) { proxy_cache_purge answers $1; }
                 location /plus { proxy_pass http://@ORIGIN@; proxy_cache answers; proxy_cache_key $uri; proxy_cache_purge $arg_purge; }
-                location /api/ { api write=on; }
-            }
-        }";
+                location /api/ { api write=on; }"
+        };
         Server::start(template, &[("ORIGIN", &origin.address()), ("RIGHTS", rights)])
     };
     let all = "{\"all\": true}";
@@ -448,16 +439,14 @@ fn serve_purges_by_its_command_alone_unless_an_option_says_who_else_may() {
 fn behind_the_proxy_protocol_who_purges_is_whom_the_proxy_names() {
     skip_on_nginx!();
     let origin = Origin::fixed(200, &[("Cache-Control", "max-age=600")], b"page");
-    let template = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off; proxy_cache_purge_allow @ALLOW@; api_allow @ALLOW@;
-        proxy_cache_path memory keys_zone=answers:1m;
-        server {
-            listen 127.0.0.1:@PORT@; listen 127.0.0.1:@BEHIND@ proxy_protocol;
+    let template = site! {
+        main "worker_processes 1;"
+        http "proxy_cache_purge_allow @ALLOW@; api_allow @ALLOW@;
+            proxy_cache_path memory keys_zone=answers:1m;"
+        server "listen 127.0.0.1:@BEHIND@ proxy_protocol;
             location / { proxy_pass http://@ORIGIN@; proxy_cache answers; }
-            location /api/ { api write=on; }
-        }
-    }";
+            location /api/ { api write=on; }"
+    };
     for allow in ["local", "127.0.0.0/8 ::1"] {
         let behind = ports::free();
         let text = behind.to_string();

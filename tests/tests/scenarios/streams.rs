@@ -11,20 +11,16 @@ use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::server::Server;
 use millstream_tests::wait;
 
-const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events { worker_connections 4096; }
-    http {
-        access_log off;
-        gzip on; gzip_min_length 0; gzip_types text/event-stream application/x-ndjson;
+const SITE: &str = site! {
+    events "worker_connections 4096;"
+    http "gzip on; gzip_min_length 0; gzip_types text/event-stream application/x-ndjson;
         proxy_temp_path @DIR@/temp; client_body_temp_path @DIR@/body;
         proxy_cache_path @ZONE@ keys_zone=z:1m @MEMORY@;
-        proxy_http_version 1.1;
-        server {
-            listen 127.0.0.1:@PORT@;
-            location / { proxy_pass http://@ORIGIN@; }
-            location /unbuffered { proxy_pass http://@ORIGIN@; proxy_buffering off; }
-            location /cached { proxy_pass http://@ORIGIN@; proxy_cache z; proxy_cache_valid any 1s; @CACHE@ }
-        }
-    }";
+        proxy_http_version 1.1;"
+    server "location / { proxy_pass http://@ORIGIN@; }
+        location /unbuffered { proxy_pass http://@ORIGIN@; proxy_buffering off; }
+        location /cached { proxy_pass http://@ORIGIN@; proxy_cache z; proxy_cache_valid any 1s; @CACHE@ }"
+};
 
 fn start(origin: &str, cache: &str) -> Server {
     let memory = [("ZONE", "memory"), ("MEMORY", "memory=16m")];

@@ -13,12 +13,10 @@ use millstream_tests::server::{binary, command};
 use millstream_tests::{ports, wait};
 use rustix::process::Signal;
 
-const SITE: &str = "worker_processes 2; daemon off; pid @DIR@/nginx.pid; error_log @DIR@/error.log;
-    events { worker_connections 100; }
-    http {
-        access_log off;
-        server { listen 127.0.0.1:@PORT@; return 200 \"here\\n\"; }
-    }";
+const SITE: &str = site! {
+    main "worker_processes 2; daemon off;" events "worker_connections 100;"
+    server "return 200 \"here\\n\";"
+};
 
 struct Manager {
     prefix: Prefix,

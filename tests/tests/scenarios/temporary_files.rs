@@ -265,16 +265,12 @@ fn without_any_writable_folder_there_is_no_start() {
     assert!(told.contains("no place for temporary files") && told.contains("/var/tmp ("), "{told}");
 }
 
-const OF_A_USER: &str = "user www-data; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        @PLACE@
-        server {
-            listen 127.0.0.1:@PORT@;
-            client_max_body_size 0;
-            location / { proxy_pass http://@ORIGIN@; }
-        }
-    }";
+const OF_A_USER: &str = site! {
+    main "user www-data;"
+    http "@PLACE@"
+    server "client_max_body_size 0;
+        location / { proxy_pass http://@ORIGIN@; }"
+};
 
 fn can_become_www_data() -> bool {
     let known = Command::new("id").arg("www-data").stderr(Stdio::null()).stdout(Stdio::null()).status();

@@ -12,21 +12,17 @@ use rustix::process::Signal;
 use serde_json::json;
 use std::process::{Command, Output, Stdio};
 
-const TEMPLATE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
-http {
-    access_log off;
-    @MORE@
-    proxy_cache_path @DIR@/cache keys_zone=answers:1m;
-    upstream api { server @ORIGIN@; server 127.0.0.1:@CLOSED@ backup; }
-    server {
-        listen 127.0.0.1:@PORT@;
-        status_zone shop;
+const TEMPLATE: &str = site! {
+    main "worker_processes 2;" log "info"
+    http "@MORE@
+        proxy_cache_path @DIR@/cache keys_zone=answers:1m;
+        upstream api { server @ORIGIN@; server 127.0.0.1:@CLOSED@ backup; }"
+    server "status_zone shop;
         location / {
             status_zone goods;
             proxy_pass http://api; proxy_cache answers; proxy_cache_valid 200 1h; proxy_cache_key $uri;
-        }
-    }
-}";
+        }"
+};
 
 struct Shop {
     server: Server,

@@ -12,20 +12,16 @@ use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
-const TEMPLATE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log notice; events {}
-http {
-    access_log off;
-    dashboard 127.0.0.1:@DASHBOARD@; api_allow local;
-    upstream api { zone api 64k; @SERVERS@ }
-    upstream fixed { server 127.0.0.1:1; }
-    server {
-        listen 127.0.0.1:@PORT@;
-        add_header X-Addr $upstream_addr always;
+const TEMPLATE: &str = site! {
+    main "worker_processes 2;" log "notice"
+    http "dashboard 127.0.0.1:@DASHBOARD@; api_allow local;
+        upstream api { zone api 64k; @SERVERS@ }
+        upstream fixed { server 127.0.0.1:1; }"
+    server "add_header X-Addr $upstream_addr always;
         location / { proxy_pass http://api; }
         location /fixed { proxy_pass http://fixed; }
-        location /reading/ { api; api_allow 127.0.0.1; }
-    }
-}";
+        location /reading/ { api; api_allow 127.0.0.1; }"
+};
 
 struct Changed {
     server: Server,

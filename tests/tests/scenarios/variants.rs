@@ -19,17 +19,13 @@ fn coding() -> Origin {
 }
 
 fn start(origin: &Origin, directives: &str) -> Server {
-    let template = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        proxy_cache_path @DIR@/cache levels=1:2 keys_zone=zone:1m;
-        server {
-            listen 127.0.0.1:@PORT@;
-            add_header X-Cache-Status $upstream_cache_status;
+    let template = site! {
+        main "worker_processes 2;"
+        http "proxy_cache_path @DIR@/cache levels=1:2 keys_zone=zone:1m;"
+        server "add_header X-Cache-Status $upstream_cache_status;
             location / { proxy_pass http://@ORIGIN@; proxy_cache zone; @DIRECTIVES@ }
-            location /free/ { proxy_pass http://@ORIGIN@; }
-        }
-    }";
+            location /free/ { proxy_pass http://@ORIGIN@; }"
+    };
     Server::start(template, &[("ORIGIN", &origin.address()), ("DIRECTIVES", directives)])
 }
 

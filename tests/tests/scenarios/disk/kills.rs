@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use millstream_tests::client::Client;
 use millstream_tests::server::Server;
 
-use super::proof::{check, origin, status};
+use super::proof::{check, origin};
 use super::start;
 
 const CLIENTS: u64 = 3;
@@ -95,7 +95,7 @@ fn killed_at_any_moment_it_never_gives_a_wrong_or_cut_answer_afterwards() {
 fn ask(server: &Server, random: &mut Random, counts: &Counts, hits: &AtomicUsize) {
     let (path, variant) = random.page();
     let answer = server.get_with(&path, &[("X-Variant", variant)]);
-    if status(&answer) == "HIT" {
+    if answer.cache_status() == "HIT" {
         hits.fetch_add(1, Ordering::SeqCst);
     }
     count(check(&path, variant, &answer), counts);

@@ -8,7 +8,7 @@ use rustix::process::Signal;
 
 use millstream_tests::wait;
 
-use super::proof::{check, origin, status};
+use super::proof::{check, origin};
 use super::start;
 
 fn files(directory: &Path) -> Vec<PathBuf> {
@@ -48,7 +48,7 @@ fn a_flipped_bit_in_a_small_file_is_never_answered() {
         for path in &pages {
             let answer = server.get(path);
             check(path, "none", &answer).expect("right");
-            assert_eq!(status(&answer), "MISS", "every byte is under a checksum");
+            assert_eq!(answer.cache_status(), "MISS", "every byte is under a checksum");
         }
     }
     server.says("a damaged file was removed");
@@ -73,7 +73,7 @@ fn a_flipped_bit_in_a_large_file_ends_the_answer_and_the_next_is_asked_for_anew(
             Err(_) => {}
             Ok(answer) => {
                 check(path, "none", &answer).expect("right");
-                assert_eq!(status(&answer), "MISS");
+                assert_eq!(answer.cache_status(), "MISS");
             }
         }
         wait::until("it is asked for anew", || {
@@ -104,7 +104,7 @@ fn a_directory_that_takes_no_files_costs_a_log_line_and_no_answer() {
             let path = format!("/{number}/{length}/3600");
             check(&path, "none", &server.get(&path)).expect("right");
         }
-        assert_eq!(status(&server.get(&format!("/{number}/3000/3600"))), "HIT", "out of memory");
+        assert_eq!(server.get(&format!("/{number}/3000/3600")).cache_status(), "HIT", "out of memory");
     }
     assert!(server.log().lines().filter(|line| line.contains("[crit]")).count() <= 1, "{}", server.log());
     closed(0o700);
