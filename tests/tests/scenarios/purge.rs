@@ -1,7 +1,5 @@
 //! Purging as clients do it that people have: their requests as they send them, who may, and what is gone afterwards.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use millstream_tests::client::Client;
 use millstream_tests::origin::{Origin, answer};
 use millstream_tests::server::{self, Server};
@@ -38,10 +36,8 @@ fn start(origin: &Origin, here: &str, beside: &str) -> Server {
 
 /// Numbers its responses; `/tagged/…` has the tags `post-1` and the path's last word.
 fn api() -> Origin {
-    let count = AtomicUsize::new(0);
-    Origin::start(move |request| {
+    Origin::numbered(move |request, number| {
         let path = request.head.split(' ').nth(1).unwrap_or_default().to_owned();
-        let number = count.fetch_add(1, Ordering::SeqCst);
         let last = path.rsplit('/').next().unwrap_or_default();
         let tags = format!("post-1,{last}");
         let fields: &[(&str, &str)] =
@@ -68,97 +64,29 @@ fn gone(server: &Server) -> Vec<&'static str> {
     PATHS.into_iter().filter(asked).collect()
 }
 
-struct Case {
-    client: &'static str,
-    request: &'static str,
-    /// `None` if it is refused with 400.
-    gone: Option<&'static [&'static str]>,
-}
-
-const CLIENTS: &[Case] = &[
-    Case {
-        client: "Varnish HTTP Purge 5.2, varnish-http-purge.php purge_url(): one page",
-        request: "PURGE /blog/one HTTP/1.1\r\nhost: blog.example\r\nX-Purge-Method: default\r\nUser-Agent: WordPress/6.7; http://blog.example\r\nAccept: */*\r\nAccept-Encoding: deflate, gzip, br\r\nConnection: close\r\n\r\n",
-        gone: Some(&["/blog/one"]),
-    },
-    Case {
-        client: "Varnish HTTP Purge 5.2: everything (?vhp-regex)",
-        request: "PURGE /.* HTTP/1.1\r\nhost: blog.example\r\nX-Purge-Method: regex\r\nConnection: close\r\n\r\n",
-        gone: Some(&PATHS),
-    },
-    Case {
-        client: "Varnish HTTP Purge 5.2: everything of a site in a folder",
-        request: "PURGE /blog/.* HTTP/1.1\r\nhost: blog.example\r\nX-Purge-Method: regex\r\nConnection: close\r\n\r\n",
-        gone: Some(&["/blog/", "/blog/one", "/blog/one?page=2"]),
-    },
-    Case {
-        client: "FOSHttpCache 3, ProxyClient/Varnish::purge()",
-        request: "PURGE /blog/one?page=2 HTTP/1.1\r\nHost: blog.example\r\nConnection: Close\r\nX-Foo: bar\r\n\r\n",
-        gone: Some(&["/blog/one?page=2"]),
-    },
-    Case {
-        client: "FOSHttpCache 3, ProxyClient/Varnish::invalidateTags(), tag_mode ban",
-        request: "BAN / HTTP/1.1\r\nHost: blog.example\r\nX-Host: .*\r\nX-Url: .*\r\nX-Content-Type: .*\r\nX-Cache-Tags: (^|,)(a|other\\-tag)(,|$)\r\nConnection: Close\r\n\r\n",
-        gone: Some(&["/tagged/a"]),
-    },
-    Case {
-        client: "FOSHttpCache 3, ProxyClient/Varnish::invalidateTags(), tag_mode purgekeys",
-        request: "PURGEKEYS / HTTP/1.1\r\nHost: blog.example\r\nxkey-purge: post-1 b\r\nConnection: Close\r\n\r\n",
-        gone: Some(&["/tagged/a", "/tagged/b"]),
-    },
-    Case {
-        client: "FOSHttpCache 3, ProxyClient/Varnish::banPath() with hosts",
-        request: "BAN / HTTP/1.1\r\nHost: blog.example\r\nX-Host: ^(blog.example|localhost)$\r\nX-Url: ^/blog/.*\r\nX-Content-Type: .*\r\nConnection: Close\r\n\r\n",
-        gone: Some(&["/blog/", "/blog/one", "/blog/one?page=2"]),
-    },
-    Case {
-        client: "FOSHttpCache 3, ProxyClient/Varnish::banPath(): everything",
-        request: "BAN / HTTP/1.1\r\nHost: blog.example\r\nX-Host: .*\r\nX-Url: .*\r\nX-Content-Type: .*\r\nConnection: Close\r\n\r\n",
-        gone: Some(&PATHS),
-    },
-    Case {
-        client: "FOSHttpCache 3, tests/Unit VarnishTest::testBanPath(): not anchored, by type",
-        request: "BAN / HTTP/1.1\r\nHost: blog.example\r\nX-Host: ^(fos.lo|fos2.lo)$\r\nX-Url: /articles/.*\r\nX-Content-Type: text/html\r\nConnection: Close\r\n\r\n",
-        gone: None,
-    },
-    Case {
-        client: "FOSHttpCache 3, ProxyClient/Nginx::purge()",
-        request: "PURGE /blog/ HTTP/1.1\r\nHost: blog.example\r\nConnection: Close\r\n\r\n",
-        gone: Some(&["/blog/"]),
-    },
-    Case {
-        client: "Fastly's clients: a surrogate key",
-        request: "PURGE / HTTP/1.1\r\nHost: blog.example\r\nSurrogate-Key: b nobody\r\nFastly-Key: x\r\nConnection: close\r\n\r\n",
-        gone: Some(&["/tagged/b"]),
-    },
-    Case {
-        client: "Magento 2, PurgeCache: tags",
-        request: "PURGE / HTTP/1.1\r\nHost: blog.example\r\nX-Magento-Tags-Pattern: ((^|,)a(,|$))|((^|,)cat_c(,|$))\r\nConnection: close\r\n\r\n",
-        gone: Some(&["/tagged/a"]),
-    },
-    Case {
-        client: "NGINX Plus: a wildcard key",
-        request: "PURGE /blog/one* HTTP/1.1\r\nHost: blog.example\r\nConnection: close\r\n\r\n",
-        gone: Some(&["/blog/one", "/blog/one?page=2"]),
-    },
-    Case {
-        client: "An expression that means more than can be told here",
-        request: "PURGE /(blog|tagged)/.* HTTP/1.1\r\nHost: blog.example\r\nX-Purge-Method: regex\r\nConnection: close\r\n\r\n",
-        gone: None,
-    },
-];
-
 #[test]
 fn what_purging_clients_send_does_what_they_mean_or_is_refused() {
     skip_on_nginx!("its free version purges nothing");
     let origin = api();
     let server = start(&origin, "", "");
-    for case in CLIENTS {
+    for case in include_str!("purge/clients.txt").split("\n\n").skip(1) {
         fill(&server);
-        let told = server.ask(case.request);
-        let expected = if case.gone.is_some() { 200 } else { 400 };
-        assert_eq!(told.status, expected, "{}: {}", case.client, told.text());
-        assert_eq!(gone(&server), case.gone.unwrap_or_default(), "{}", case.client);
+        let (client, case) = case.split_once('\n').expect("who sends it");
+        let (request, expected) = case.split_once("\n=> ").expect("what is to be gone");
+        let expected = expected.trim_end();
+        let answer = server.ask(format!("{}\r\n\r\n", request.replace('\n', "\r\n")));
+        assert_eq!(
+            answer.status,
+            if expected == "refused" { 400 } else { 200 },
+            "{client}: {}",
+            answer.text()
+        );
+        let paths: Vec<&str> = match expected {
+            "refused" => Vec::new(),
+            "all" => PATHS.to_vec(),
+            paths => paths.split(' ').collect(),
+        };
+        assert_eq!(gone(&server), paths, "{client}");
     }
 }
 
@@ -273,10 +201,8 @@ fn change_twice(server: &Server, path: &str) {
 }
 
 fn reload(server: &Server, template: &str, origin: &Origin) {
-    let before = server.log().matches("is in force").count();
     server.rewrite(template, &[("ORIGIN", &origin.address())]);
-    server.signal(Signal::HUP);
-    wait::until("the reload is done", || server.log().matches("is in force").count() > before);
+    server.reload();
 }
 
 const ON_DISK: &str = "proxy_cache_path @DIR@/cache keys_zone=answers:1m;";
@@ -379,8 +305,7 @@ fn the_control_socket_is_its_owners_lives_as_long_as_the_process_and_survives_a_
     let socket = server.prefix().join("nginx.sock");
     let mode = std::fs::metadata(&socket).expect("it is there").permissions().mode() & 0o777;
     assert_eq!(mode, 0o600);
-    server.signal(Signal::HUP);
-    wait::until("it is reloaded", || server.log().contains("configuration 2 is in force"));
+    server.reload();
     let all = ["purge", "--zone", "answers", "--all"];
     assert!(run(&server, &all).status.success());
     assert!(server.stop(Signal::KILL).is_some());
@@ -419,7 +344,7 @@ fn the_api_purges_for_whom_it_admits_and_only_where_it_may_write() {
     assert_eq!(told.status, 200, "{}", told.text());
     assert_eq!(gone(&server), ["/blog/", "/tagged/a"]);
     let caches = server.get("/read/caches");
-    let zones: serde_json::Value = serde_json::from_slice(&caches.body).expect("JSON");
+    let zones = caches.json();
     assert!(zones["answers"]["disk"]["files"].as_u64().is_some_and(|files| files > 0), "{zones}");
     assert_eq!(server.get("/read/caches/nowhere").status, 404);
 }
@@ -437,7 +362,7 @@ fn misses_are_counted_by_location_and_cause() {
     }
     server.get_with("/a", &[("X-New", "1")]);
     // A cause is counted before its request is answered.
-    let told: serde_json::Value = serde_json::from_slice(&server.get("/api/misses").body).expect("JSON");
+    let told = server.get("/api/misses").json();
     let site = &told[0];
     assert_eq!(site["location"]["name"], "location /", "{told}");
     assert_eq!(site["requests"]["absent"]["count"], 2, "{told}");
