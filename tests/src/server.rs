@@ -220,6 +220,14 @@ impl Server {
         }
     }
 
+    /// Until the error log, which has to be of the level `info` or `notice`, names the next configuration.
+    pub fn reload(&self) {
+        let count = || self.log().matches("is in force").count();
+        let before = count();
+        self.signal(Signal::HUP);
+        wait::until("the next configuration is in force", || count() > before);
+    }
+
     pub fn stop(&mut self, signal: Signal) -> Option<ExitStatus> {
         let process = self.process.as_mut()?;
         process.signal(signal);

@@ -34,8 +34,7 @@ fn deny_guards_what_is_stored_and_files_and_the_api_as_much_as_what_is_passed_on
     let address = origin.address();
     let more = if is_nginx() { "" } else { API };
     let server = Server::start(GUARDED, &values(&address, "allow 127.0.0.1;", more));
-    std::fs::create_dir(server.prefix().join("file")).expect("own directory");
-    std::fs::write(server.prefix().join("file/a"), "secret").expect("own directory");
+    server.prefix().write("file/a", "secret");
     let mut paths = vec!["/stored", "/file/a", "/inherits/same/a"];
     paths.extend((!is_nginx()).then_some("/api/"));
     for path in &paths {

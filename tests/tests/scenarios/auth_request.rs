@@ -87,7 +87,7 @@ fn start() -> Checked {
     let nobody = millstream_tests::ports::free().to_string();
     let (at, asked) = (origin.address(), service.address());
     let server = Server::start(CHECKED, &[("ORIGIN", &at), ("SERVICE", &asked), ("NOBODY", &nobody)]);
-    std::fs::write(server.prefix().join("users"), "bob:{PLAIN}secret").expect("own directory");
+    server.prefix().write("users", "bob:{PLAIN}secret");
     Checked { server, origin, service, gate }
 }
 
@@ -206,7 +206,7 @@ fn a_subrequest_goes_through_the_phases_of_its_own_location() {
     assert_eq!(server.get("/moved").status, 200, "its error_page answers");
     assert_eq!(server.get("/none").status, 500);
     assert_eq!(server.get("/file").status, 500, "there is no such file");
-    std::fs::write(server.prefix().join("check-file"), "let them in").expect("own directory");
+    server.prefix().write("check-file", "let them in");
     let answer = server.get("/file");
     assert_eq!((answer.status, answer.text().as_str()), (200, "content"));
     assert_eq!(server.get("/sets").field("x-set"), Some("by the check"));

@@ -16,7 +16,6 @@ const START: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log notice; work
 
 fn served(origin: &Origin, locations: &str) -> Server {
     let prefix = Prefix::new();
-    std::fs::create_dir(prefix.join("www")).expect("it can be made");
     prefix.write("www/a.html", "one two one");
     prefix.write("www/a.txt", "one two one");
     prefix.write("www/letters.html", "abcabcabc");

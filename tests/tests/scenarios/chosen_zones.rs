@@ -36,7 +36,7 @@ fn numbered() -> Origin {
 }
 
 fn told(answer: &Answer) -> (String, &str) {
-    (answer.text(), answer.field("x-cache-status").unwrap_or("none"))
+    (answer.text(), answer.cache_status())
 }
 
 fn ask(server: &Server, method: &str, target: &str) -> Answer {

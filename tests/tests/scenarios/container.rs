@@ -53,7 +53,6 @@ fn templates_become_sites_in_a_read_only_image_of_a_user_without_rights() {
     skip_on_nginx!();
     let (prefix, port, dashboard) = (Prefix::new(), ports::free(), ports::free());
     image(&prefix, dashboard);
-    fs::create_dir(prefix.join("templates")).expect("own directory");
     prefix.write("templates/default.conf.template", TEMPLATE);
     let pod = Pod::new(&prefix, binary()).with(&prefix.join("etc"), "/etc/millstream");
     let pod = pod.with(&prefix.join("templates"), "/etc/nginx/templates");
@@ -110,7 +109,6 @@ fn said(output: &Output) -> String {
 
 fn templates(template: &str) -> Prefix {
     let prefix = Prefix::new();
-    fs::create_dir(prefix.join("templates")).expect("own directory");
     prefix.write("templates/a.conf.template", template);
     let configuration =
         "pid nginx.pid; error_log stderr; events { } http { access_log off; include made/*.conf; }";

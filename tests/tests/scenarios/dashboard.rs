@@ -65,7 +65,7 @@ impl Looked {
     fn json(&self, path: &str) -> Value {
         let answer = self.get(path);
         assert_eq!(answer.status, 200, "{path}: {}", answer.text());
-        serde_json::from_slice(&answer.body).expect("JSON")
+        answer.json()
     }
 
     fn purge(&self, fields: &str) -> u16 {
@@ -153,7 +153,7 @@ fn the_api_tells_what_was_done_in_the_form_of_nginx_plus() {
         ("/other", "PathNotFound"),
     ] {
         let answer = looked.get(path);
-        let told: Value = serde_json::from_slice(&answer.body).expect("JSON");
+        let told = answer.json();
         assert_eq!((answer.status, &told["error"]["code"]), (404, &code.into()), "{path}");
     }
     let text = looked.get("/metrics").text();
@@ -452,8 +452,7 @@ fn each_miss_has_one_cause_and_a_url_without_its_query_and_its_secrets() {
     for path in paths {
         server.get(path);
     }
-    let misses =
-        || -> Value { serde_json::from_slice(&client::get(port, "/api/9/misses").body).expect("JSON") };
+    let misses = || -> Value { client::get(port, "/api/9/misses").json() };
     let counts = |misses: &Value| [of(misses, "requests"), of(misses, "not_stored")].concat();
     let sum = |misses: &Value| counts(misses).iter().map(|(_, count)| count).sum::<u64>();
     wait::until("all are counted", || {

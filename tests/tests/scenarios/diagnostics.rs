@@ -53,7 +53,6 @@ fn the_check_fails_where_an_upstream_host_is_not_found_wherever_it_stands() {
 fn a_site_whose_files_are_kept_back_by_a_directive_does_not_start_without_it() {
     skip_on_nginx!();
     let prefix = Prefix::new();
-    std::fs::create_dir(prefix.join("app")).expect("own directory");
     prefix.write("app/settings.py", "SECRET = 'x'");
     let directory = prefix.path().to_str().unwrap_or_default().to_owned();
     let port = millstream_tests::ports::free().to_string();

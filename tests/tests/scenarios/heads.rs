@@ -40,7 +40,6 @@ const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; worker_proce
 
 fn start(origin: &Origin) -> Server {
     let prefix = millstream_tests::prefix::Prefix::new();
-    std::fs::create_dir(prefix.join("files")).expect("own directory");
     prefix.write("files/a.css", "file");
     prefix.write("files/missing", "named");
     Server::start_in(prefix, SITE, &[("ORIGIN", &origin.address())])

@@ -167,8 +167,7 @@ fn a_reload_keeps_who_is_unhealthy() {
     mood.store(200, Ordering::SeqCst);
     let check = "health_check interval=1h passes=2;";
     server.rewrite(TWO, &[("ONE", &one.address()), ("TWO", &two.address()), ("CHECK", check)]);
-    server.signal(Signal::HUP);
-    wait::until("the reload", || server.log().contains("configuration 2 is in force"));
+    server.reload();
     for _ in 0..10 {
         assert_eq!(server.get("/").text(), "steady");
     }

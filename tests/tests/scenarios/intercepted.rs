@@ -33,7 +33,7 @@ fn start(origin: &Origin, directives: &str) -> Server {
 }
 
 fn told(answer: &Answer) -> (u16, String, &str) {
-    (answer.status, answer.text(), answer.field("x-cache-status").unwrap_or("none"))
+    (answer.status, answer.text(), answer.cache_status())
 }
 
 fn page(status: u16, cache: &str) -> (u16, String, &str) {

@@ -47,8 +47,7 @@ fn time(server: &Server, path: &str) -> Duration {
 fn an_answer_takes_at_least_as_long_as_its_rate_wants_wherever_it_comes_from() {
     let origin = origin();
     let server = Server::start(PACED, &[("ORIGIN", &origin.address())]);
-    std::fs::create_dir(server.prefix().join("file")).expect("own directory");
-    std::fs::write(server.prefix().join("file/a"), body()).expect("own directory");
+    server.prefix().write("file/a", body());
     // nginx counts whole seconds, so that it may be up to one ahead.
     let least = Duration::from_millis(if is_nginx() { 0 } else { 950 });
     for path in [

@@ -200,8 +200,7 @@ fn a_reload_that_fails_at_a_listener_leaves_the_kept_zones_as_they_were() {
     let values = [("ORIGIN", origin_address.as_str()), ("MORE", ""), ("ZONE", &small), ("PLACES", places)];
     let server = Server::start(SITE, &values);
     let bound = || -> u64 {
-        let told: serde_json::Value =
-            serde_json::from_slice(&server.get("/api/9/http/caches/answers").body).expect("JSON");
+        let told = server.get("/api/9/http/caches/answers").json();
         told["memory"]["max_bytes"].as_u64().expect("a number")
     };
     assert_eq!(bound(), 16 << 20);

@@ -32,7 +32,7 @@ const EXCEPT: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/e
 fn a_limit_except_holds_for_all_methods_that_it_does_not_name() {
     let (origin, other) = (Origin::fixed(200, &[], b"usual"), Origin::fixed(200, &[], b"other"));
     let server = Server::start(EXCEPT, &[("ORIGIN", &origin.address()), ("OTHER", &other.address())]);
-    std::fs::write(server.prefix().join("users"), "ann:{PLAIN}secret").expect("own directory");
+    server.prefix().write("users", "ann:{PLAIN}secret");
     for (method, path, status, body) in [
         ("GET", "/read", 200, "usual"),
         ("HEAD", "/read", 200, ""),

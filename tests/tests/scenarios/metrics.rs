@@ -1,6 +1,5 @@
 //! `GET …/metrics`: each figure is read after what it counts was caused, and there is none that nothing causes.
 
-use rustix::process::Signal;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -242,8 +241,7 @@ fn every_figure_of_the_metrics_grows_by_what_it_counts() {
 
 /// Counts continue over a reload, even of what each configuration recreates.
 fn reload(counted: &Counted, before: &BTreeMap<String, f64>) {
-    counted.server.signal(Signal::HUP);
-    wait::until("the next configuration is in force", || counted.server.log().contains("configuration 2 is"));
+    counted.server.reload();
     let after = counted.samples();
     let lost = before.iter().filter(|(name, value)| {
         let counts = name.contains("_total") || name.contains("_count");

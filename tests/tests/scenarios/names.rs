@@ -7,7 +7,6 @@ use millstream_tests::ports;
 use millstream_tests::prefix::Prefix;
 use millstream_tests::server::Server;
 use millstream_tests::wait;
-use rustix::process::Signal;
 use serde_json::Value;
 
 const FOLLOWED: &str = site! {
@@ -60,10 +59,7 @@ fn a_name_server_that_fails_changes_nothing_and_a_reload_keeps_what_was_known() 
     names.fail("api.test");
     wait::until("the failure is told", || server.log().contains("api.test could not be resolved"));
     assert_eq!(server.get("/").status, 200);
-    server.signal(Signal::HUP);
-    wait::until("the next configuration is in force", || {
-        server.log().contains("configuration 2 is in force")
-    });
+    server.reload();
     assert_eq!(server.get("/").status, 200);
 }
 
@@ -209,9 +205,7 @@ fn look_ups_are_counted_under_the_zone_of_their_resolver_and_go_on_over_a_reload
     assert_eq!(server.get("/").text(), "here");
     assert_eq!(server.get("/by/?host=broken.test").status, 502);
     assert_eq!(server.get("/by/?host=nobody.test").status, 502);
-    let told = || -> Value {
-        serde_json::from_slice(&client::get(looked, "/api/9/resolvers/dns").body).expect("JSON")
-    };
+    let told = || -> Value { client::get(looked, "/api/9/resolvers/dns").json() };
     let before = told();
     let of = |told: &Value, word: &str| told["responses"][word].as_u64().expect("a count");
     assert_eq!(
@@ -220,10 +214,7 @@ fn look_ups_are_counted_under_the_zone_of_their_resolver_and_go_on_over_a_reload
         "{before}"
     );
     assert_eq!(before["requests"]["name"], 3);
-    server.signal(Signal::HUP);
-    wait::until("the next configuration is in force", || {
-        server.log().contains("configuration 2 is in force")
-    });
+    server.reload();
     let after = told();
     assert!(of(&after, "noerror") >= 1 && of(&after, "servfail") == 1, "{after}");
 }

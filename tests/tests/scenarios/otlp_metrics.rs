@@ -76,8 +76,7 @@ fn what_a_collector_is_told_is_what_was_caused() {
     let first = sample(&exports, zone, &well).expect("it is told");
     assert!(before <= first.start_time_unix_nano && first.start_time_unix_nano <= first.time_unix_nano);
     // A reload begins nothing anew.
-    server.signal(Signal::HUP);
-    wait::until("the reload", || server.log().contains("configuration 2 is in force"));
+    server.reload();
     assert_eq!(server.get("/").status, 200);
     wait::until("it is told", || count(&collector.metrics(), zone, &well) == Some(6));
     let after = sample(&collector.metrics(), zone, &well).expect("it is told");

@@ -256,7 +256,7 @@ const PAGES: &str = site! {
 
 fn pages(origin: &str) -> Server {
     let prefix = Prefix::new();
-    std::fs::write(prefix.path().join("file.txt"), "a file").expect("written");
+    prefix.write("file.txt", "a file");
     Server::start_in(prefix, PAGES, &[("ORIGIN", origin)])
 }
 

@@ -121,10 +121,7 @@ fn check_ranges(server: &Server, path: &str, body: &[u8]) {
 #[test]
 fn ranges_of_an_answer_in_memory_are_slices_of_it() {
     let body = body(5_000);
-    let origin = Origin::start({
-        let body = body.clone();
-        move |_| answer(200, &[("Content-Type", "text/plain"), ("Accept-Ranges", "bytes")], &body)
-    });
+    let origin = Origin::fixed(200, &[("Content-Type", "text/plain"), ("Accept-Ranges", "bytes")], &body);
     let server = start(&origin, "");
     assert_eq!(server.get("/").field("accept-ranges"), Some("bytes"));
     check_ranges(&server, "/", &body);
@@ -138,10 +135,7 @@ fn ranges_of_an_answer_in_memory_are_slices_of_it() {
 #[test]
 fn ranges_of_an_answer_on_disk_are_slices_of_it() {
     let body = body(3_000_000);
-    let origin = Origin::start({
-        let body = body.clone();
-        move |_| answer(200, &[("Content-Type", "text/plain"), ("Accept-Ranges", "bytes")], &body)
-    });
+    let origin = Origin::fixed(200, &[("Content-Type", "text/plain"), ("Accept-Ranges", "bytes")], &body);
     let server = start(&origin, "");
     assert!(server.get("/").body == body);
     wait::until("it is stored", || range(&server, "/", "bytes=0-0").cache_status() == "HIT");
@@ -336,9 +330,7 @@ fn a_stored_part_is_completed_with_what_is_missing_alone() {
 
 /// The second response is scripted; the first is a part of `old`, the third the whole of `new`.
 fn after_a_part(second: impl Fn(&Request) -> Vec<Step> + Send + Sync + 'static, tag: &'static str) -> Origin {
-    let count = std::sync::atomic::AtomicUsize::new(0);
-    Origin::start(move |request| {
-        let number = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+    Origin::numbered(move |request, number| {
         let fields = [("Cache-Control", "max-age=60")];
         match number {
             0 => {
@@ -468,10 +460,7 @@ fn a_head_that_is_not_converted_is_passed_on_and_not_stored() {
 #[test]
 fn ranges_can_be_forced_out_of_an_api_that_knows_none() {
     let body = body(300_000);
-    let origin = Origin::start({
-        let body = body.clone();
-        move |_| answer(200, &[], &body)
-    });
+    let origin = Origin::fixed(200, &[], &body);
     let server = start(&origin, "proxy_force_ranges on;");
     for path in ["/", "/plain/"] {
         let part = range(&server, path, "bytes=100000-250000");
@@ -551,8 +540,7 @@ fn a_range_that_does_not_exist_has_the_fields_of_the_response_but_for_what_descr
 #[test]
 fn dates_are_compared_as_if_modified_since_says_and_etag_can_be_left_out() {
     let prefix = Prefix::new();
-    std::fs::create_dir_all(prefix.join("html/files")).expect("own directory is writable");
-    std::fs::write(prefix.join("html/files/a.txt"), b"content").expect("own directory is writable");
+    prefix.write("html/files/a.txt", b"content");
     let origin = api(body(100));
     let (origin_address, later) = (origin.address(), "Mon, 07 Nov 2044 08:49:37 GMT");
     let values = |directives: &'static str| {
@@ -592,20 +580,14 @@ fn dates_are_compared_as_if_modified_since_says_and_etag_can_be_left_out() {
 fn a_part_and_a_304_say_what_the_whole_would_say_of_codings() {
     skip_on_nginx!("it says so in the whole alone");
     let body = body(4_000);
-    let origin = Origin::start({
-        let body = body.clone();
-        move |_: &Request| {
-            answer(
-                200,
-                &[("ETag", "\"v1\""), ("Content-Type", "text/plain"), ("Accept-Ranges", "bytes")],
-                &body,
-            )
-        }
-    });
+    let origin = Origin::fixed(
+        200,
+        &[("ETag", "\"v1\""), ("Content-Type", "text/plain"), ("Accept-Ranges", "bytes")],
+        &body,
+    );
     let directives = "gzip on; gzip_vary on; gzip_types text/plain;";
     let site = Prefix::new();
-    std::fs::create_dir_all(site.join("html/files")).expect("a folder");
-    std::fs::write(site.join("html/files/a.txt"), &body).expect("a file");
+    site.write("html/files/a.txt", &body);
     let values =
         [("ORIGIN", origin.address()), ("DIRECTIVES", directives.into()), ("FILES", directives.into())];
     let values: Vec<_> = values.iter().map(|(name, value)| (*name, value.as_str())).collect();

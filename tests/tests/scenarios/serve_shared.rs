@@ -141,11 +141,7 @@ fn a_user_s_conditions_and_ranges_reach_the_api_where_nothing_is_shared() {
 #[test]
 fn a_purge_of_a_url_reaches_the_variants_of_fields_that_nobody_listed() {
     skip_on_nginx!();
-    let count = AtomicUsize::new(0);
-    let origin = Origin::start(move |_| {
-        let number = count.fetch_add(1, Ordering::SeqCst);
-        answer(200, &[], number.to_string().as_bytes())
-    });
+    let origin = Origin::numbered(move |_, number| answer(200, &[], number.to_string().as_bytes()));
     let (port, _process) = serve(&origin, &[&MICROCACHE[..], &["--purge", "local"]].concat());
     let tenants = [None, Some(("X-Tenant", "a")), Some(("X-Tenant", "b"))];
     let ask = |tenant: Option<(&str, &str)>| client::get_with(port, "/p", tenant.as_slice()).text();
@@ -167,9 +163,7 @@ fn a_stream_is_neither_stored_nor_shared() {
         "application/x-ndjson",
         "application/grpc",
     ] {
-        let count = AtomicUsize::new(0);
-        let origin = Origin::start(move |_| {
-            let number = count.fetch_add(1, Ordering::SeqCst);
+        let origin = Origin::numbered(move |_, number| {
             let head =
                 format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nTransfer-Encoding: chunked\r\n\r\n");
             let events = format!("1\r\n{number}\r\n0\r\n\r\n");

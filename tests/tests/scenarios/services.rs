@@ -6,7 +6,6 @@ use millstream_tests::origin::Origin;
 use millstream_tests::ports;
 use millstream_tests::server::Server;
 use millstream_tests::wait;
-use rustix::process::Signal;
 use serde_json::{Value, json};
 
 const SERVICE: &str = "_http._tcp.api.test";
@@ -35,10 +34,7 @@ fn start(names: &NameServer) -> (Server, u16) {
 }
 
 fn reload(server: &Server) {
-    server.signal(Signal::HUP);
-    wait::until("the next configuration is in force", || {
-        server.log().contains("configuration 2 is in force")
-    });
+    server.reload();
 }
 
 #[test]
@@ -53,9 +49,7 @@ fn records_are_servers_with_their_weights_and_later_priorities_are_backups() {
     let bodies: Vec<String> = (0..8).map(|_| server.get("/").text()).collect();
     let of = |body: &str| bodies.iter().filter(|got| *got == body).count();
     assert_eq!([of("one"), of("two"), of("three")], [6, 2, 0], "known before the first request");
-    let status = |path: &str| -> Value {
-        serde_json::from_slice(&client::get(looked, &format!("/api/9/{path}")).body).expect("JSON")
-    };
+    let status = |path: &str| -> Value { client::get(looked, &format!("/api/9/{path}")).json() };
     let api = status("http/upstreams/api");
     let peers = api["peers"].as_array().expect("peers").iter();
     let peers: Vec<Value> =

@@ -194,7 +194,7 @@ fn held(origin: &str, dashboard: u16) -> Server {
 fn held_beside(origin: &str, up: &str, dashboard: u16) -> Server {
     let values = [("ORIGIN", origin), ("UP", up), ("DASHBOARD", &dashboard.to_string())];
     let server = Server::start(HELD, &values);
-    std::fs::write(server.prefix().join("large"), vec![b'x'; 32 << 20]).expect("own directory");
+    server.prefix().write("large", vec![b'x'; 32 << 20]);
     server
 }
 

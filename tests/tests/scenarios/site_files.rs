@@ -274,7 +274,7 @@ fn a_file_goes_out_whole_and_in_parts_whatever_its_length() {
     // Read, sent by the kernel, and sent in several turns.
     for length in [0, 1, 16 * 1024, 16 * 1024 + 1, 300_000, 5_000_000] {
         let whole: Vec<u8> = (0..length).map(|at| b'a' + (at % 23) as u8).collect();
-        std::fs::write(server.prefix().join(&format!("www/{length}")), &whole).expect("written");
+        server.prefix().write(&format!("www/{length}"), &whole);
         for path in [format!("/{length}"), format!("/kept/{length}"), format!("/kept/{length}")] {
             let answer = server.get(&path);
             assert!(answer.status == 200 && answer.body == whole, "{path}");

@@ -111,8 +111,7 @@ fn a_range_costs_only_the_pieces_that_it_lies_in() {
 #[test]
 fn pieces_of_two_representations_are_never_mixed() {
     let (old, new) = (body(5_000), body(5_026)[26..].to_vec());
-    let count = AtomicUsize::new(0);
-    let origin = Origin::start(move |request: &Request| match count.fetch_add(1, Ordering::SeqCst) {
+    let origin = Origin::numbered(move |request, number| match number {
         0 | 1 => piece(request, &old, &[("ETag", "\"old\"")]),
         _ => piece(request, &new, &[("ETag", "\"new\"")]),
     });
@@ -174,10 +173,7 @@ fn an_answer_that_changed_its_length_or_place_breaks_off() {
 #[test]
 fn an_api_without_ranges_is_passed_on_whole() {
     let whole = body(5_000);
-    let origin = Origin::start({
-        let whole = whole.clone();
-        move |_| answer(200, &[], &whole)
-    });
+    let origin = Origin::fixed(200, &[], &whole);
     let server = start(&origin, "");
     for _ in 0..2 {
         let answer = server.get("/");

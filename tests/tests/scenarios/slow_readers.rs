@@ -233,7 +233,7 @@ fn a_client_over_tls_that_takes_nothing_is_gone_after_send_timeout() {
         }";
     let dashboard = ports::free();
     let prefix = Prefix::with_certificate("localhost");
-    std::fs::write(prefix.join("large"), body(32 * MEGABYTE as usize)).expect("own directory");
+    prefix.write("large", body(32 * MEGABYTE as usize));
     let server = Server::start_in(prefix, STALLED, &[("DASHBOARD", &dashboard.to_string())]);
     let mut client = Command::new("openssl")
         .args(["s_client", "-quiet", "-connect", &format!("127.0.0.1:{}", server.port())])

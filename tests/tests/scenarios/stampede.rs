@@ -1,7 +1,6 @@
 //! Many clients on one cold entry, and clients beside a refresh: one request to the API, and nobody waits for what is not
 //! theirs. `cargo xtask bench stampede` and `bench refresh` measure the same with more clients, beside others.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use millstream_tests::client::Answer;
@@ -47,9 +46,7 @@ fn two_hundred_clients_on_a_cold_entry_are_one_request_and_read_along_while_it_a
 
 /// The first response is stale after a second; later ones take a second.
 fn slow_to_refresh() -> Origin {
-    let count = AtomicUsize::new(0);
-    Origin::start(move |_| {
-        let number = count.fetch_add(1, Ordering::SeqCst);
+    Origin::numbered(move |_, number| {
         let pause = Duration::from_millis(if number == 0 { 0 } else { 1000 });
         let mut steps = vec![Step::Pause(pause)];
         steps.extend(answer(200, &[("Cache-Control", "max-age=1")], format!("answer {number}").as_bytes()));
@@ -72,7 +69,7 @@ fn requests_behind_the_one_that_starts_a_refresh_are_answered_before_it_is_there
             .map(|_| {
                 let answer = client.answer().expect("an answer");
                 assert_eq!(answer.text(), "answer 0");
-                answer.field("x-cache-status").unwrap_or("none").to_owned()
+                answer.cache_status().to_owned()
             })
             .collect();
         statuses.iter().any(|status| status == "STALE")
@@ -116,8 +113,7 @@ fn an_api_that_fails_slowly_is_not_asked_by_one_after_the_other() {
 #[test]
 fn those_who_wait_for_a_failing_api_get_what_is_stale_where_that_is_allowed() {
     skip_on_nginx!();
-    let count = AtomicUsize::new(0);
-    let origin = Origin::start(move |_| match count.fetch_add(1, Ordering::SeqCst) {
+    let origin = Origin::numbered(move |_, number| match number {
         0 => answer(200, &[("Cache-Control", "max-age=0, stale-if-error=60"), ("ETag", "\"a\"")], b"good"),
         _ => {
             let mut steps = vec![Step::Pause(Duration::from_millis(400))];

@@ -42,10 +42,7 @@ fn content(server: &Server, path: &str) -> Option<Vec<u8>> {
 #[test]
 fn a_whole_answer_becomes_a_file_with_its_time_and_its_mode() {
     let body: Vec<u8> = (0..300_000u32).map(|at| at as u8).collect();
-    let origin = Origin::start({
-        let body = body.clone();
-        move |_| answer(200, &[("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT")], &body)
-    });
+    let origin = Origin::fixed(200, &[("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT")], &body);
     let server = start(&origin);
     let got = server.get("/a/b/file.bin");
     assert!(got.status == 200 && got.body == body);

@@ -468,8 +468,7 @@ fn what_waits_is_exported_before_the_process_ends_and_over_reloads() {
     };
     let mut server = written.start(&collector.address(), &origin);
     server.get("/made?1");
-    server.signal(Signal::HUP);
-    wait::until("it is reloaded", || server.log().contains("configuration 2 is in force"));
+    server.reload();
     server.get("/made?2");
     assert!(collector.spans().is_empty());
     assert!(server.stop(Signal::TERM).is_some_and(|status| status.success()));

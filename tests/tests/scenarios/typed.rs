@@ -89,7 +89,6 @@ impl Shell {
         let wrapper = format!(
             "#!/bin/sh\n[ \"$1\" = serve ] && set -- \"$@\" --listen {front} --dashboard {dashboard}\nexec {program} \"$@\"\n"
         );
-        fs::create_dir(prefix.join("bin")).expect("own folder");
         let file = prefix.write("bin/millstream", &wrapper);
         fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("own file");
         let output = File::create(prefix.join("printed")).expect("own folder");

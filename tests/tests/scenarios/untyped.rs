@@ -33,7 +33,6 @@ fn the_page_of_a_failure_has_its_own_type_and_a_file_that_of_the_answer_that_led
         )
     });
     let server = Server::start(HANDED_ON, &[("ORIGIN", &origin.address())]);
-    std::fs::create_dir(server.prefix().join("files")).expect("own directory");
     server.prefix().write("files/a.pdf", "%PDF");
     server.prefix().write("error.css", "a {}");
     for (to, status, media) in [

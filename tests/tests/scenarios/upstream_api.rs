@@ -37,11 +37,9 @@ impl Changed {
     }
 
     fn reload(&self, servers: &str) {
-        let before = self.server.log().matches(" is in force").count();
         let file = TEMPLATE.replace("@SERVERS@", servers);
         self.server.rewrite(&file, &[("DASHBOARD", &self.port.to_string())]);
-        self.server.signal(Signal::HUP);
-        wait::until("it is reloaded", || self.server.log().matches(" is in force").count() > before);
+        self.server.reload();
     }
 
     fn ask(&self, method: &str, path: &str, body: &str) -> Answer {
@@ -51,7 +49,7 @@ impl Changed {
     fn servers(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
         let text = if body.is_null() { String::new() } else { body.to_string() };
         let answer = self.ask(method, &format!("/api/9/http/upstreams/api/servers{path}"), &text);
-        (answer.status, serde_json::from_slice(&answer.body).expect("JSON"))
+        (answer.status, answer.json())
     }
 
     fn names(&self) -> Vec<String> {
@@ -94,7 +92,7 @@ fn a_server_comes_changes_drains_and_goes_and_no_request_fails() {
     let answer = changed.ask("POST", "/api/9/http/upstreams/api/servers/", &body.to_string());
     assert_eq!(answer.status, 201, "{}", answer.text());
     assert_eq!(answer.field("location"), Some("/api/9/http/upstreams/api/servers/2/"));
-    let told: Value = serde_json::from_slice(&answer.body).expect("JSON");
+    let told = answer.json();
     let facts = |field: &str| told[field].clone();
     assert_eq!([facts("id"), facts("server"), facts("weight")], [json!(2), json!(two.address()), json!(3)]);
     assert_eq!(
@@ -193,7 +191,7 @@ fn what_cannot_be_done_is_refused_with_a_word_and_changes_nothing() {
         ("PUT", servers, "{}", 405, "MethodNotSupported"),
     ] {
         let answer = changed.ask(method, path, body);
-        let told: Value = serde_json::from_slice(&answer.body).expect("JSON");
+        let told = answer.json();
         assert_eq!(
             (answer.status, told["error"]["code"].as_str()),
             (status, Some(word)),
