@@ -10,74 +10,22 @@ use millstream_tests::prefix::Prefix;
 use millstream_tests::server::Server;
 use millstream_wire::h2::error_code::ErrorCode;
 
-/// What responds, and its own body; `None` if unknown here.
-const TARGETS: [(&str, &str, Option<&str>); 27] = [
-    ("text", "return 200 body;", Some("body")),
-    ("found", "return 200;", Some("")),
-    ("nothing", "return 204;", Some("")),
-    ("unmodified", "return 304;", Some("")),
-    ("file", "alias @DIR@/file.txt; default_type text/plain;", Some("a file")),
-    (
-        "squeezed",
-        "alias @DIR@/file.txt; default_type text/plain; gzip on; gzip_min_length 1; gzip_types text/plain;",
-        None,
-    ),
-    ("list/", "alias @DIR@/list/; autoindex on;", None),
-    ("gif", "empty_gif;", None),
-    ("counts", "stub_status;", None),
-    ("included", "alias @DIR@/page.html; ssi on; default_type text/html;", Some("a body here")),
-    (
-        "changed",
-        "sub_filter body other; sub_filter_types *; proxy_pass http://@ORIGIN@/length;",
-        Some("other"),
-    ),
-    ("length", "proxy_pass http://@ORIGIN@/length;", Some("body")),
-    ("chunks", "proxy_pass http://@ORIGIN@/chunks;", Some("body")),
-    ("unbuffered", "proxy_buffering off; proxy_pass http://@ORIGIN@/chunks;", Some("body")),
-    ("up-204", "proxy_pass http://@ORIGIN@/204;", Some("")),
-    ("up-304", "proxy_pass http://@ORIGIN@/304;", Some("")),
-    ("up-304-length", "proxy_pass http://@ORIGIN@/304-length;", Some("")),
-    ("fastcgi", "fastcgi_pass 127.0.0.1:@FASTCGI@;", Some("body")),
-    ("uwsgi", "uwsgi_pass 127.0.0.1:@UWSGI@;", Some("body")),
-    ("scgi", "scgi_pass 127.0.0.1:@SCGI@;", Some("body")),
-    (
-        "cached",
-        "proxy_cache answers; proxy_cache_valid any 1h; proxy_pass http://@ORIGIN@/length;",
-        Some("body"),
-    ),
-    (
-        "cached-chunks",
-        "proxy_cache answers; proxy_cache_valid any 1h; proxy_pass http://@ORIGIN@/chunks;",
-        Some("body"),
-    ),
-    (
-        "cached-204",
-        "proxy_cache answers; proxy_cache_valid any 1h; proxy_pass http://@ORIGIN@/204;",
-        Some(""),
-    ),
-    (
-        "cached-gzip",
-        "proxy_cache answers; proxy_cache_valid any 1h; gzip on; gzip_min_length 1; gzip_types *; proxy_pass http://@ORIGIN@/length;",
-        None,
-    ),
-    (
-        "slices",
-        "slice 2; proxy_cache answers; proxy_cache_valid any 1h; proxy_set_header Range $slice_range; proxy_pass http://@ORIGIN@/pieces;",
-        Some("body"),
-    ),
-    (
-        "kept",
-        "proxy_store on; proxy_store_access user:rw; root @DIR@/kept; proxy_pass http://@ORIGIN@/length;",
-        Some("body"),
-    ),
-    ("led", "proxy_pass http://@ORIGIN@/led;", Some("body")),
-];
+/// What responds, its own body (`None` if unknown here), and the directives that make it respond.
+fn targets() -> impl Iterator<Item = (&'static str, Option<&'static str>, &'static str)> {
+    let rows = include_str!("overridden_statuses/targets.tsv").lines().skip(1);
+    rows.map(|row| match row.split('\t').collect::<Vec<_>>()[..] {
+        [name, "unknown", content] => (name, None, content),
+        [name, "empty", content] => (name, Some(""), content),
+        [name, body, content] => (name, Some(body), content),
+        _ => panic!("{row:?}"),
+    })
+}
 
 const STATUSES: [u16; 7] = [200, 204, 205, 206, 302, 304, 404];
 
 fn site(origin: &Origin, applications: &[(&str, &Application)]) -> Server {
     let mut locations = String::new();
-    for (name, content, _) in TARGETS {
+    for (name, _, content) in targets() {
         locations.push_str(&format!("location = /t/{name} {{ {content} }}\n"));
         for status in STATUSES {
             locations.push_str(&format!(
@@ -161,10 +109,10 @@ fn framing_is_sound(about: &str, method: &str, answer: &Answer) {
 }
 
 fn ways(status: u16) -> impl Iterator<Item = (&'static str, String, Option<&'static str>)> {
-    TARGETS.iter().flat_map(move |(name, _, own)| {
+    targets().flat_map(move |(name, own, _)| {
         let by_return = ["GET", "HEAD", "POST", "OPTIONS", "GET"].map(|method| (method, ""));
         let ways = by_return.into_iter().chain([("GET", "/intercepted")]);
-        ways.map(move |(method, before)| (method, format!("{before}/{status}/{name}"), *own))
+        ways.map(move |(method, before)| (method, format!("{before}/{status}/{name}"), own))
     })
 }
 
@@ -337,8 +285,7 @@ fn a_failed_condition_on_what_is_stored_is_an_error_like_any_other() {
         assert_eq!(status, 412, "{time}");
         assert!(text.contains("<h1>412 Precondition Failed</h1>"), "{time}: {text}");
         let mut frames = Frames::connect(server.port());
-        let stream = frames.get_with("/cached", &[("if-match", "\"b\"")]);
-        let over_http2 = frames.answer(stream);
+        let over_http2 = frames.ask("/cached", &[("if-match", "\"b\"")]);
         assert_eq!((over_http2.status, over_http2.text()), (412, "another one".to_owned()), "{time}");
     }
 }

@@ -41,8 +41,7 @@ fn a_string_is_what_the_server_field_and_the_pages_say() {
         assert_eq!(got.field("server"), field, "{path}");
         assert!(got.text().contains(page.unwrap_or("stored")), "{path}: {}", got.text());
         assert!(field.is_some() || !got.text().contains("<hr>"), "{path}: {}", got.text());
-        let stream = frames.get_with(path, &[]);
-        assert_eq!(frames.answer(stream).field("server"), field, "{path} over HTTP/2");
+        assert_eq!(frames.ask(path, &[]).field("server"), field, "{path} over HTTP/2");
     }
     assert_eq!(origin.count(), 2, "the others were hits");
 }

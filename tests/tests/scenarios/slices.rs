@@ -367,8 +367,7 @@ fn over_http_2_pieces_are_put_together_without_a_cache_and_what_does_not_fit_is_
     let stream = frames.get("/torn");
     let torn = frames.answer(stream);
     assert!(torn.status == 0 && matches!(torn.end, End::Reset(_)), "{torn:?}");
-    let stream = frames.get_with("/", &[("range", "bytes=990-1009")]);
-    let part = frames.answer(stream);
+    let part = frames.ask("/", &[("range", "bytes=990-1009")]);
     assert_eq!((part.status, part.end), (206, End::Whole));
     assert!(part.body == whole[990..1_010]);
 }

@@ -237,8 +237,7 @@ fn in_a_file_too_the_clients_address_can_be_kept_from_the_upstream() {
             "{field}: {told}"
         );
         let mut frames = Frames::connect(plain);
-        let stream = frames.get_with("/", &[(&field.to_ascii_lowercase(), "192.0.2.1")]);
-        let told = frames.answer(stream).text();
+        let told = frames.ask("/", &[(&field.to_ascii_lowercase(), "192.0.2.1")]).text();
         assert!(!told.contains("192.0.2.1"), "{field} over HTTP/2: {told}");
         assert!(server.get_with("/shown", &fields).text().contains("192.0.2.1"), "{field}");
         let told = server.get_with("/set", &fields).text();

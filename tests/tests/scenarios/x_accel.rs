@@ -156,8 +156,7 @@ fn an_empty_type_leaves_the_type_to_the_location_that_it_leads_to() {
         let answer = got(&server, "/x", &said);
         assert_eq!((answer.status, answer.field("content-type")), (200, expected), "{said}");
         let mut stream = Frames::connect(server.port());
-        let number = stream.get_with("/x", &[("x-says", &said)]);
-        let answer = stream.answer(number);
+        let answer = stream.ask("/x", &[("x-says", &said)]);
         assert_eq!((answer.status, answer.field("content-type")), (200, expected), "{said} over HTTP/2");
     }
     for (media, expected) in [("|Content-Type: a/b", "a/b"), ("|Content-Type:", ""), ("", "")] {

@@ -52,8 +52,7 @@ fn a_stored_answer_is_the_same_over_either_whoever_asked_first() {
             let mut by_text = Vec::new();
             for is_new in [new_first, !new_first, new_first, !new_first] {
                 if is_new {
-                    let stream = frames.get_with(&path, &[accept]);
-                    let answer = frames.answer(stream);
+                    let answer = frames.ask(&path, &[accept]);
                     assert_eq!((answer.status, answer.end), (200, End::Whole));
                     by_streams.push((lasting(&answer.fields), answer.body));
                 } else {

@@ -218,8 +218,7 @@ fn cookies_in_pieces_reach_the_api_as_one_and_its_early_hints_the_client() {
     let server = start(&origin, "60s");
     let mut frames = Frames::connect(server.port());
     let pieces = [("cookie", "a=1"), ("x-between", "1"), ("cookie", "b=2"), ("cookie", "c=3")];
-    let stream = frames.get_with("/", &pieces);
-    let answer = frames.answer(stream);
+    let answer = frames.ask("/", &pieces);
     assert_eq!((answer.text().as_str(), answer.end), ("thanks", End::Whole));
     let request = origin.requests()[0].clone();
     assert_eq!(request.head.to_lowercase().matches("cookie:").count(), 1, "{}", request.head);
