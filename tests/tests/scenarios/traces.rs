@@ -348,7 +348,9 @@ fn a_span_says_what_nginx_says_and_what_the_configuration_adds() {
                                    otel_span_attr http.response.header.x.kind $sent_http_x_kind; proxy_pass http://api; }",
     }
     .start(&collector.address(), &origin);
-    assert_eq!(server.ask("POST /plain/a?b=c HTTP/1.1\r\nHost: site.test\r\nUser-Agent: tester\r\nContent-Length: 3\r\n\r\nabc").text(), "hello");
+    let request =
+        "POST /plain/a?b=c HTTP/1.1\r\nHost: site.test\r\nUser-Agent: tester\r\nContent-Length: 3\r\n\r\nabc";
+    assert_eq!(server.ask(request).text(), "hello");
     let trace = collector.trace_of("/plain/a?b=c");
     let own = &trace[0];
     assert_eq!(own.name, "/plain/");
