@@ -35,6 +35,16 @@ impl Answer {
             .map(|(_, value)| value.as_str())
     }
 
+    /// What `add_header X-Cache-Status $upstream_cache_status` says; "none" without one.
+    pub fn cache_status(&self) -> &str {
+        self.field("x-cache-status").unwrap_or("none")
+    }
+
+    #[track_caller]
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
+    }
+
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
@@ -100,6 +110,13 @@ impl Client {
         head.push_str("\r\n");
         self.send(head)?;
         self.answer_to(method)
+    }
+
+    /// Sends a request as it is written, and reads what it is answered with.
+    #[track_caller]
+    pub fn ask(&mut self, request: impl AsRef<[u8]>) -> Answer {
+        self.send(request).expect("sent");
+        self.answer().expect("an answer")
     }
 
     pub fn answer(&mut self) -> io::Result<Answer> {

@@ -227,6 +227,11 @@ impl Frames {
         self.so_far(stream)
     }
 
+    pub fn ask(&mut self, path: &str, fields: &[(&str, &str)]) -> Answer {
+        let stream = self.get_with(path, fields);
+        self.answer(stream)
+    }
+
     pub fn whole(&mut self, path: &str) -> Answer {
         let stream = self.get(path);
         let answer = self.answer(stream);

@@ -84,6 +84,12 @@ impl Origin {
         Origin { port, state }
     }
 
+    /// The script is told how many requests have come before.
+    pub fn numbered(script: impl Fn(&Request, usize) -> Vec<Step> + Send + Sync + 'static) -> Self {
+        let count = AtomicUsize::new(0);
+        Self::start(move |request| script(request, count.fetch_add(1, Ordering::SeqCst)))
+    }
+
     pub fn fixed(status: u16, fields: &[(&str, &str)], body: &[u8]) -> Self {
         let steps = answer(status, fields, body);
         Self::start(move |_| steps.clone())

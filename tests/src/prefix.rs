@@ -52,8 +52,10 @@ impl Prefix {
         self.path().join(name)
     }
 
-    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+    /// In folders that are made where they are missing.
+    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
         let path = self.join(name);
+        fs::create_dir_all(path.parent().unwrap_or(self.path())).expect("own directory is writable");
         fs::write(&path, text).expect("own directory is writable");
         path
     }

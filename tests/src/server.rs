@@ -1,6 +1,6 @@
 //! The server under test: built when need be, started as a user starts it, ready once it accepts, ended with the value.
 //!
-//! A scenario writes a configuration with `@DIR@`, `@PORT@` and its own markers; further ports and origins are the
+//! A scenario writes a configuration, or what is its own of one (`site!`), with `@DIR@`, `@PORT@` and its own markers; further ports and origins are the
 //! scenario's to name. Every configuration has `pid @DIR@/nginx.pid;`, which is how readiness is known.
 //! `Server::try_start` is for those that should not start.
 
@@ -46,6 +46,31 @@ pub fn binary() -> &'static Path {
 /// If so, it has fewer directives and other defaults.
 pub fn is_nginx() -> bool {
     binary().file_name().is_some_and(|name| name == "nginx")
+}
+
+/// Ends the scenario, out loud, if the server under test is nginx, which does not have what follows. The text says
+/// what nginx does instead.
+#[macro_export]
+macro_rules! skip_on_nginx {
+    ($($instead:literal)?) => {
+        if $crate::server::is_nginx() {
+            eprintln!(concat!("SKIPPED: this is not what nginx does", $("; ", $instead)?));
+            return;
+        }
+    };
+}
+
+/// The text of a configuration of the usual shape: what a scenario says stands in `http` and in its one server, which
+/// listens on `@PORT@`; `main` is what stands before `events`, and `log` the level of the error log.
+#[macro_export]
+macro_rules! site {
+    ($(main $main:literal)? $(events $events:literal)? $(log $level:literal)? $(http $http:literal)? server $server:literal) => {
+        concat!(
+            $($main, " ",)? "pid @DIR@/nginx.pid; error_log @DIR@/error.log" $(, " ", $level)?, ";\n",
+            "events {" $(, $events)?, "}\nhttp { access_log off;\n" $(, $http)?,
+            "\nserver { listen 127.0.0.1:@PORT@; ", $server, "\n} }"
+        )
+    };
 }
 
 /// Removes what nginx without Plus does not know: `status_zone`.
@@ -175,12 +200,32 @@ impl Server {
         client::get_with(self.port, path, fields)
     }
 
+    /// Without a body.
+    #[track_caller]
+    pub fn request(&self, method: &str, path: &str, fields: &[(&str, &str)]) -> Answer {
+        self.client().request(method, path, fields).expect("an answer")
+    }
+
+    /// As [`Client::ask`], on a connection of its own.
+    #[track_caller]
+    pub fn ask(&self, request: impl AsRef<[u8]>) -> Answer {
+        self.client().ask(request)
+    }
+
     /// To the process of the pid file, or else the started one.
     pub fn signal(&self, signal: Signal) {
         match self.current_id() {
             0 => process::send(self.id(), signal),
             id => process::send(id, signal),
         }
+    }
+
+    /// Until the error log, which has to be of the level `info` or `notice`, names the next configuration.
+    pub fn reload(&self) {
+        let count = || self.log().matches("is in force").count();
+        let before = count();
+        self.signal(Signal::HUP);
+        wait::until("the next configuration is in force", || count() > before);
     }
 
     pub fn stop(&mut self, signal: Signal) -> Option<ExitStatus> {

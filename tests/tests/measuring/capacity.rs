@@ -8,7 +8,6 @@ use millstream_tests::host;
 use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::prefix::Prefix;
 use millstream_tests::process::{self, Running};
-use millstream_tests::server::is_nginx;
 use millstream_tests::{ports, wait};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -52,9 +51,7 @@ fn slow() -> Origin {
 
 #[test]
 fn a_second_server_that_waits_doubles_the_throughput_and_the_api_is_the_limit() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let stolen = host::stolen();
     let (json, text) = measured(&["--sleep", "40ms", "--at-once", "8", "-c", "16"]);
     let row = &json["rows"][0];
@@ -74,9 +71,7 @@ fn a_second_server_that_waits_doubles_the_throughput_and_the_api_is_the_limit() 
 
 #[test]
 fn a_quiet_one_shows_nothing_of_its_runs() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let folder = Prefix::new();
     let start = |flag: &[&str], name: &str| {
         let log = std::fs::File::create(folder.join(name)).expect("own directory");
@@ -100,9 +95,7 @@ fn a_quiet_one_shows_nothing_of_its_runs() {
 
 #[test]
 fn two_servers_of_the_users_are_measured_as_they_are() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (one, two) = (slow(), slow());
     let urls = [&one, &two].map(|origin| format!("http://{}/page", origin.address()));
     let stolen = host::stolen();
@@ -124,9 +117,7 @@ fn two_servers_of_the_users_are_measured_as_they_are() {
 
 #[test]
 fn what_cannot_be_measured_ends_with_one_sentence() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = slow();
     let failing = Origin::fixed(500, &[], b"no");
     let (here, closed) = (origin.address(), ports::free());
@@ -152,9 +143,7 @@ fn what_cannot_be_measured_ends_with_one_sentence() {
 
 #[test]
 fn ctrl_c_ends_it_and_everything_that_it_started() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let mut command = millstream();
     command.args(["capacity", "--sleep", "20ms", "--duration", "60s"]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -170,9 +159,7 @@ fn ctrl_c_ends_it_and_everything_that_it_started() {
 
 #[test]
 fn ctrl_c_after_the_first_row_tells_that_row() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let folder = Prefix::new();
     let output = std::fs::File::create(folder.join("output")).expect("own directory");
     let mut command = millstream();

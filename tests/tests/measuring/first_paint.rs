@@ -2,18 +2,16 @@
 
 use millstream_tests::origin::Origin;
 use millstream_tests::ports;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::wait;
 use millstream_tests::webdriver::Window;
 use std::time::Duration;
 
-const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        dashboard @DASHBOARD@;
-        upstream api { server @ORIGIN@; }
-        server { listen 127.0.0.1:@PORT@; location / { proxy_pass http://api; } }
-    }";
+const SITE: &str = site! {
+    http "dashboard @DASHBOARD@;
+        upstream api { server @ORIGIN@; }"
+    server "location / { proxy_pass http://api; }"
+};
 
 /// Milliseconds that a person does not notice (RAIL's bound for a response), in the fastest of the tries:
 /// slower ones suffer from other load.
@@ -22,9 +20,7 @@ const TRIES: usize = 20;
 
 #[test]
 fn a_page_is_painted_within_a_tenth_of_a_second() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let Some(window) = Window::open(1280, 1000) else {
         eprintln!("SKIPPED: no driver of Chromium here; apt-get install chromium-driver");
         return;

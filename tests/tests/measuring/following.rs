@@ -12,18 +12,13 @@ use millstream_tests::client::Client;
 use millstream_tests::origin::{Origin, Request, Step, answer};
 use millstream_tests::prefix::Prefix;
 use millstream_tests::process::Running;
-use millstream_tests::server::{Server, binary, is_nginx};
+use millstream_tests::server::{Server, binary};
 use millstream_tests::{ports, wait};
 use rustix::process::Signal;
 
-const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-http {
-    access_log off;
-    server {
-        listen 127.0.0.1:@PORT@;
-        location / { proxy_pass http://@ORIGIN@; proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; }
-    }
-}";
+const SITE: &str = site! {
+    server "location / { proxy_pass http://@ORIGIN@; proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; }"
+};
 
 const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(127, 0, 0, 7), Ipv4Addr::new(127, 0, 0, 8)];
 
@@ -105,9 +100,7 @@ fn shell(folder: &Prefix, line: &str) -> Command {
 
 #[test]
 fn whoever_does_what_the_ladder_prints_loses_no_session_shares_no_page_and_spares_the_api() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for (lifetimes, steps) in [(false, "alone,keepalive,microcache"), (true, "alone,keepalive,memory")] {
         let origin = api(lifetimes);
         let server = Server::start(SITE, &[("ORIGIN", &origin.address())]);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::prefix::Prefix;
 use millstream_tests::process::{self, Running};
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::signed::SigningAuthority;
 use millstream_tests::{ports, wait};
 use rustix::process::Signal;
@@ -70,9 +70,7 @@ fn slow(fields: &'static [(&'static str, &'static str)]) -> Origin {
 
 #[test]
 fn a_cacheable_api_climbs_and_its_cached_steps_hardly_reach_it() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = slow(&[("Cache-Control", "public, max-age=60")]);
     let told = ladder(&origin, &["--steps", "alone,proxied,keepalive,memory,tls,http2"]);
     assert!(told.output.status.success(), "{}", told.text());
@@ -91,9 +89,7 @@ fn a_cacheable_api_climbs_and_its_cached_steps_hardly_reach_it() {
 
 #[test]
 fn over_http_2_as_many_requests_at_once_are_streams_of_fewer_connections() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     // What the API was asked is in its answer: through HTTP/2 it has to be the same.
     let origin = Origin::start(|request| {
         let method = request.head.split(' ').next().unwrap_or_default();
@@ -125,9 +121,7 @@ fn over_http_2_as_many_requests_at_once_are_streams_of_fewer_connections() {
 
 #[test]
 fn others_climb_to_http_2_or_say_that_they_cannot() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let is_here = |program: &str| {
         ["/usr/sbin", "/usr/bin"].iter().any(|folder| std::path::Path::new(folder).join(program).exists())
     };
@@ -157,9 +151,7 @@ fn others_climb_to_http_2_or_say_that_they_cannot() {
 
 #[test]
 fn an_api_that_says_nothing_is_cached_for_a_second_and_told_so() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let told = ladder(&slow(&[]), &["--steps", "alone,lock,headers"]);
     assert!(told.output.status.success(), "{}", told.text());
     assert_eq!(told.json["fallback"], "1s");
@@ -172,9 +164,7 @@ fn an_api_that_says_nothing_is_cached_for_a_second_and_told_so() {
 
 #[test]
 fn an_api_that_forbids_caching_is_asked_every_time_and_the_words_say_so() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for forbidding in [&[("Cache-Control", "no-store")][..], &[("Set-Cookie", "a=b")], &[("Vary", "*")]] {
         let told = ladder(&slow(forbidding), &["--steps", "alone,quiet,memory"]);
         assert!(told.output.status.success(), "{}", told.text());
@@ -189,9 +179,7 @@ fn an_api_that_forbids_caching_is_asked_every_time_and_the_words_say_so() {
 
 #[test]
 fn what_serve_keeps_apart_is_right_in_the_microcache_too() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     // What the API answers by and does not name in Vary: the Origin is echoed, bodies are of a tenant or in a language.
     let cases: [(&str, &[&str]); 3] = [
         ("Origin", &[]),
@@ -218,9 +206,7 @@ fn what_serve_keeps_apart_is_right_in_the_microcache_too() {
 
 #[test]
 fn what_reached_an_api_that_is_asked_behind_its_answers_is_not_said_to_be_nothing() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = slow(&[("Cache-Control", "max-age=0, stale-while-revalidate=60")]);
     let told = ladder(&origin, &["--steps", "alone,quiet,headers"]);
     assert!(told.output.status.success(), "{}", told.text());
@@ -231,9 +217,7 @@ fn what_reached_an_api_that_is_asked_behind_its_answers_is_not_said_to_be_nothin
 
 #[test]
 fn a_cache_is_not_recommended_for_a_stream_of_events() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let told =
         ladder(&slow(&[("Content-Type", "text/event-stream")]), &["--steps", "alone,quiet,microcache"]);
     assert!(told.output.status.success(), "{}", told.text());
@@ -251,9 +235,7 @@ fn a_cache_is_not_recommended_for_a_stream_of_events() {
 
 #[test]
 fn four_rounds_in_an_order_by_chance_tell_what_to_use_beyond_the_configuration() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = slow(&[("Cache-Control", "public, max-age=60")]);
     let folder = Prefix::new();
     let text = format!(
@@ -288,9 +270,7 @@ fn four_rounds_in_an_order_by_chance_tell_what_to_use_beyond_the_configuration()
 
 #[test]
 fn a_step_that_gives_one_client_what_another_one_got_is_never_counted() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     // The body depends on a field that is in no key and no Vary.
     let origin = Origin::start(|request| {
         let language = request.field("accept-language").unwrap_or("none");
@@ -307,9 +287,7 @@ fn a_step_that_gives_one_client_what_another_one_got_is_never_counted() {
 
 #[test]
 fn a_personal_api_that_allows_caching_is_the_headline_whoever_measures_it() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::start(|request| {
         let who = request.field("cookie").unwrap_or("nobody");
         answer(200, &[("Cache-Control", "max-age=60")], format!("for {who}").as_bytes())
@@ -330,9 +308,7 @@ fn a_personal_api_that_allows_caching_is_the_headline_whoever_measures_it() {
 
 #[test]
 fn a_url_without_a_scheme_is_measured_as_http() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = slow(&[("Cache-Control", "public, max-age=60")]);
     let url = format!("{}/page", origin.address());
     let output =
@@ -355,9 +331,7 @@ fn a_url_without_a_scheme_is_measured_as_http() {
 
 #[test]
 fn a_cache_that_mixes_clients_up_does_not_win_by_a_counter_in_the_body() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for field in ["Accept-Language", "Accept"] {
         let served = AtomicU64::new(0);
         let origin = Origin::start(move |request| {
@@ -375,9 +349,7 @@ fn a_cache_that_mixes_clients_up_does_not_win_by_a_counter_in_the_body() {
 
 #[test]
 fn an_api_that_gives_other_bodies_under_load_alone_breaks_and_did_not_change() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     // Asked again within four milliseconds, which one client at a time never does, it has time for every fourth alone.
     let last = Mutex::new((Instant::now(), 0));
     let origin = Origin::start(move |_| {
@@ -404,9 +376,7 @@ fn an_api_that_gives_other_bodies_under_load_alone_breaks_and_did_not_change() {
 
 #[test]
 fn what_an_api_says_commands_no_terminal() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin =
         Origin::fixed(200, &[("Cache-Control", "no-store, x=\"\u{9b}31mRED\u{9d}0;mine\u{9c}\"")], b"x");
     let told = ladder(&origin, &["--steps", "alone,memory"]);
@@ -417,9 +387,7 @@ fn what_an_api_says_commands_no_terminal() {
 
 #[test]
 fn a_step_whose_body_is_not_the_apis_own_is_never_counted() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     // Through a proxy, and only there, it says something else.
     let origin = Origin::start(|request| {
         let body = if request.field("x-forwarded-for").is_some() { "proxied" } else { "direct" };
@@ -432,9 +400,7 @@ fn a_step_whose_body_is_not_the_apis_own_is_never_counted() {
 
 #[test]
 fn bodies_that_change_are_not_compared_and_it_says_so() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let served = AtomicU64::new(0);
     let origin = Origin::start(move |_| {
         let body = format!("answer {:09}", served.fetch_add(1, Ordering::Relaxed));
@@ -449,9 +415,7 @@ fn bodies_that_change_are_not_compared_and_it_says_so() {
 
 #[test]
 fn wrong_use_ends_in_one_sentence() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let failing = Origin::fixed(500, &[], b"no");
     let (closed, failing) = (ports::free().to_string(), failing.address());
     let (closed, failing) = (format!("http://127.0.0.1:{closed}/"), format!("http://{failing}/"));
@@ -476,9 +440,7 @@ fn wrong_use_ends_in_one_sentence() {
 
 #[test]
 fn every_step_is_printed_as_a_configuration_that_the_program_accepts() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for step in ["proxied", "keepalive", "quiet", "microcache", "lock", "headers", "memory", "log"] {
         let prefix = Prefix::new();
         let printed =
@@ -494,9 +456,7 @@ fn every_step_is_printed_as_a_configuration_that_the_program_accepts() {
 
 #[test]
 fn an_api_that_speaks_tls_is_climbed_and_verified() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let prefix = Prefix::new();
     SigningAuthority::new(prefix.path()).issue_with("server", "ec", "extendedKeyUsage=serverAuth\n");
     let authorities = prefix.join("ca.pem");
@@ -526,9 +486,7 @@ fn an_api_that_speaks_tls_is_climbed_and_verified() {
 
 #[test]
 fn a_demo_in_a_folder_that_cannot_be_written_puts_its_picture_elsewhere() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let folder = Prefix::new();
     let told = folder.join("told");
     let mut demo = command(&["demo"]);
@@ -547,9 +505,7 @@ fn a_demo_in_a_folder_that_cannot_be_written_puts_its_picture_elsewhere() {
 
 #[test]
 fn an_interrupted_ladder_leaves_no_process_behind() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = slow(&[]);
     let url = format!("http://{}/", origin.address());
     let mut running = Running::start(
@@ -568,9 +524,7 @@ fn an_interrupted_ladder_leaves_no_process_behind() {
 
 #[test]
 fn an_interrupted_ladder_tells_what_it_has_measured() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = slow(&[]);
     let (url, folder) = (format!("http://{}/", origin.address()), Prefix::new());
     let (json, page) = (folder.join("ladder.json"), folder.join("ladder.html"));
@@ -622,9 +576,7 @@ fn measured_in(folder: &Prefix) -> usize {
 
 #[test]
 fn a_killed_ladder_takes_its_processes_along_and_the_next_one_removes_what_it_left() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = slow(&[]);
     let url = format!("http://{}/", origin.address());
     for party in ["millstream", "nginx", "varnish"] {
@@ -648,9 +600,7 @@ fn a_killed_ladder_takes_its_processes_along_and_the_next_one_removes_what_it_le
 
 #[test]
 fn a_ladder_that_is_interrupted_twice_leaves_neither_processes_nor_directories() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = slow(&[]);
     let url = format!("http://{}/", origin.address());
     let folder = Prefix::new();
@@ -664,9 +614,7 @@ fn a_ladder_that_is_interrupted_twice_leaves_neither_processes_nor_directories()
 
 #[test]
 fn an_api_that_does_not_answer_is_no_reason_to_wait_after_ctrl_c() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let silent = Origin::start(|_| vec![Step::Pause(Duration::from_secs(3600))]);
     let url = format!("http://{}/", silent.address());
 
@@ -684,9 +632,7 @@ fn an_api_that_does_not_answer_is_no_reason_to_wait_after_ctrl_c() {
 
 #[test]
 fn the_demo_says_that_its_api_is_simulated_and_what_to_type_next() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let prefix = Prefix::new();
     let page = prefix.join("demo.html");
     let output = command(&["demo", "-d", "1s"]).output().expect("the binary runs");

@@ -3,6 +3,9 @@
 //! What is judged here is how fast something was, so that nothing else may run meanwhile: `cargo xtask check measuring` runs these by
 //! themselves, one after the other, and `cargo test` runs them only when they are named (`--test measuring`).
 
+#[macro_use]
+extern crate millstream_tests;
+
 mod bench;
 mod demands;
 mod http2;

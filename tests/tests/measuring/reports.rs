@@ -5,7 +5,6 @@ use std::path::Path;
 use crate::{bench, compare};
 use millstream_tests::browser::{Browser, Inspection};
 use millstream_tests::origin::{Origin, answer};
-use millstream_tests::server::is_nginx;
 
 fn measured(folder: &Path, name: &str) -> (String, String) {
     let api = Origin::start(|_| answer(200, &[("Content-Type", "text/plain")], b"hello"));
@@ -21,9 +20,7 @@ fn measured(folder: &Path, name: &str) -> (String, String) {
 
 #[test]
 fn the_page_of_a_run_is_shown_by_a_browser_without_a_fault() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let folder = tempfile::tempdir().expect("a folder for the files");
     let (_, html) = measured(folder.path(), "run");
     let page = std::fs::read_to_string(&html).expect("the page was written");
@@ -40,9 +37,7 @@ fn the_page_of_a_run_is_shown_by_a_browser_without_a_fault() {
 
 #[test]
 fn runs_are_compared_with_runs_and_the_exit_status_says_what_became_of_it() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let folder = tempfile::tempdir().expect("a folder for the files");
     let (json, html) = measured(folder.path(), "run");
     let run: serde_json::Value =

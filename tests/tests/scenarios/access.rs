@@ -4,26 +4,22 @@ use millstream_tests::origin::Origin;
 use millstream_tests::server::{Server, is_nginx};
 use rustix::process::Signal;
 
-const GUARDED: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        proxy_cache_path @DIR@/cache keys_zone=answers:1m;
-        proxy_cache_valid 1h;
-        server {
-            listen 127.0.0.1:@PORT@;
-            location / { proxy_pass http://@ORIGIN@; proxy_cache answers; @RULES@ }
-            location /file/ { root @DIR@; @RULES@ }
-            location /inherits/ {
-                @RULES@
-                location /inherits/own/ { proxy_pass http://@ORIGIN@; allow all; }
-                location /inherits/same/ { proxy_pass http://@ORIGIN@; }
-            }
-            location /page/ { error_page 403 /refused; proxy_pass http://@ORIGIN@; @RULES@ }
-            location = /refused { return 200 \"you may not\"; }
-            location /returns { return 200 \"before the check\"; @RULES@ }
-            @MORE@
+const GUARDED: &str = site! {
+    main "worker_processes 2;"
+    http "proxy_cache_path @DIR@/cache keys_zone=answers:1m;
+        proxy_cache_valid 1h;"
+    server "location / { proxy_pass http://@ORIGIN@; proxy_cache answers; @RULES@ }
+        location /file/ { root @DIR@; @RULES@ }
+        location /inherits/ {
+            @RULES@
+            location /inherits/own/ { proxy_pass http://@ORIGIN@; allow all; }
+            location /inherits/same/ { proxy_pass http://@ORIGIN@; }
         }
-    }";
+        location /page/ { error_page 403 /refused; proxy_pass http://@ORIGIN@; @RULES@ }
+        location = /refused { return 200 \"you may not\"; }
+        location /returns { return 200 \"before the check\"; @RULES@ }
+        @MORE@"
+};
 
 const API: &str = "location /api { api write=on; @RULES@ }
     location /purge { proxy_cache_purge answers $arg_key; proxy_cache_purge_allow all; @RULES@ }";
@@ -38,8 +34,7 @@ fn deny_guards_what_is_stored_and_files_and_the_api_as_much_as_what_is_passed_on
     let address = origin.address();
     let more = if is_nginx() { "" } else { API };
     let server = Server::start(GUARDED, &values(&address, "allow 127.0.0.1;", more));
-    std::fs::create_dir(server.prefix().join("file")).expect("own directory");
-    std::fs::write(server.prefix().join("file/a"), "secret").expect("own directory");
+    server.prefix().write("file/a", "secret");
     let mut paths = vec!["/stored", "/file/a", "/inherits/same/a"];
     paths.extend((!is_nginx()).then_some("/api/"));
     for path in &paths {
@@ -71,7 +66,6 @@ fn a_refused_request_with_a_body_leaves_the_connection_in_step() {
     let origin = Origin::fixed(200, &[], b"");
     let server = Server::start(GUARDED, &values(&origin.address(), "deny all;", ""));
     let mut client = server.client();
-    client.send("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello").expect("sent");
-    assert_eq!(client.answer().expect("an answer").status, 403);
+    assert_eq!(client.ask("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello").status, 403);
     assert_eq!(client.get("/inherits/own/a").expect("the next answer").status, 200);
 }

@@ -8,149 +8,71 @@ use millstream_tests::client::{self, Client};
 use millstream_tests::origin::{Origin, Request, Step, answer};
 use millstream_tests::ports;
 use millstream_tests::prefix::{Prefix, fill};
-use millstream_tests::server::{Server, command, is_nginx};
+use millstream_tests::server::{Server, command};
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
-const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-http {
-    access_log off;
-    dashboard 127.0.0.1:@DASHBOARD@; api_allow local;
-    proxy_cache_path memory keys_zone=z:@ROOM@ memory=@ROOM@;
-    server {
-        listen 127.0.0.1:@PORT@;
-        server_name a.example b.example localhost;
-        location / { proxy_pass http://@ORIGIN@; proxy_set_header X-Real-IP $remote_addr; proxy_cache z; @LINES@ }
-    }
-}";
+const SITE: &str = site! {
+    main "worker_processes 1;"
+    http "dashboard 127.0.0.1:@DASHBOARD@; api_allow local;
+        proxy_cache_path memory keys_zone=z:@ROOM@ memory=@ROOM@;"
+    server "server_name a.example b.example localhost;
+        location / { proxy_pass http://@ORIGIN@; proxy_set_header X-Real-IP $remote_addr; proxy_cache z; @LINES@ }"
+};
 
-/// A row: what is advised, and what changes when it is followed.
+/// A case of `advice/cases.txt`.
 #[derive(Debug, Clone, Copy)]
 struct Followed {
     advice: &'static str,
+    rule: Option<&'static str>,
     /// Of the location, before and after.
     lines: [&'static str; 2],
-    /// What the API says of caching before and after, by [`fields_of`].
+    /// Before and after, by [`fields_of`].
     api: [&'static str; 2],
     clients: Clients,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Clients {
-    /// Sessions by cookie and by Authorization, and clients without any.
     All,
-    /// With Authorization, also one that everybody shares before their sessions by cookie.
     Authorized,
-    /// Without credentials, in two forms of each page that a field selects.
     Forms,
 }
 
-const ALONE: &str = "proxy_cache_valid 200 1m; proxy_cache_credentials public;";
+impl Followed {
+    fn read(advice: &'static str, lines: impl Iterator<Item = &'static str>) -> Followed {
+        let mut row = Followed { advice, rule: None, lines: [""; 2], api: [""; 2], clients: Clients::All };
+        for line in lines {
+            match line.trim().split_once(": ").expect(line) {
+                ("rule", rule) => row.rule = Some(rule),
+                ("before", lines) => row.lines[0] = lines,
+                ("after", lines) => row.lines[1] = lines,
+                ("api before", says) => row.api[0] = says,
+                ("api after", says) => row.api[1] = says,
+                ("clients", "authorized") => row.clients = Clients::Authorized,
+                ("clients", "forms") => row.clients = Clients::Forms,
+                _ => panic!("{advice}: {line}"),
+            }
+        }
+        row
+    }
+}
+
+fn cases() -> Vec<Followed> {
+    let text = include_str!("advice/cases.txt");
+    let blocks = text.split("\n\n").map(|block| block.lines().filter(|line| !line.starts_with('#')));
+    blocks.filter_map(|mut lines| Some(Followed::read(lines.next()?, lines))).collect()
+}
 
 /// Lines of the dashboard, `top` and `explain`.
-const SHOWN: &[Followed] = &[
-    Followed {
-        advice: "have the API send an ETag or Last-Modified; in an nginx.conf, write proxy_cache_revalidate on",
-        lines: [
-            "",
-            "proxy_cache_revalidate on; proxy_cache_credentials public; proxy_cache_vary origin unlisted address;",
-        ],
-        api: ["no-cache", "no-cache etag"],
-        clients: Clients::All,
-    },
-    Followed {
-        advice: "write proxy_cache_valid 200 1s, with proxy_cache_credentials public and proxy_cache_vary origin unlisted address",
-        lines: [
-            "",
-            "proxy_cache_valid 200 1s; proxy_cache_credentials public; proxy_cache_vary origin unlisted address;",
-        ],
-        api: ["", ""],
-        clients: Clients::All,
-    },
-    Followed {
-        advice: "write proxy_cache_valid 200 1s, with proxy_cache_credentials public and proxy_cache_vary origin unlisted address",
-        lines: ["", ""],
-        api: ["", "shared"],
-        clients: Clients::All,
-    },
-    Followed {
-        advice: "have the API name at most 16 request fields in Vary",
-        lines: ["", ""],
-        api: ["vary-all", "vary-named"],
-        clients: Clients::All,
-    },
-    Followed {
-        advice: "write proxy_cache_credentials public and proxy_cache_vary origin unlisted address, which keep clients apart, and put",
-        lines: [
-            "proxy_cache_valid 200 1m;",
-            "proxy_cache_valid 200 1m; proxy_cache_credentials public; proxy_cache_vary origin unlisted address; proxy_cache_key $scheme$host$request_uri$http_authorization;",
-        ],
-        api: ["", ""],
-        clients: Clients::Authorized,
-    },
-    Followed {
-        advice: "have the API send Cache-Control: public, max-age=…",
-        lines: [ALONE, ALONE],
-        api: ["", "shared-public"],
-        clients: Clients::All,
-    },
-    Followed {
-        advice: "have the API name the field in Vary, or put $http_rsc into proxy_cache_key",
-        lines: [
-            "proxy_cache_valid 200 1m;",
-            "proxy_cache_valid 200 1m; proxy_cache_key $scheme$host$request_uri$http_rsc;",
-        ],
-        api: ["", ""],
-        clients: Clients::Forms,
-    },
-    Followed {
-        advice: "have the API name the field in Vary, or put $http_rsc into proxy_cache_key",
-        lines: ["proxy_cache_valid 200 1m;", "proxy_cache_valid 200 1m;"],
-        api: ["", "vary-form"],
-        clients: Clients::Forms,
-    },
-    Followed {
-        advice: "give the zone more room",
-        lines: ["room=32k", "room=64m"],
-        api: ["shared large", "shared large"],
-        clients: Clients::All,
-    },
-    Followed {
-        advice: "write proxy_cache_use_stale updating and proxy_cache_background_update on",
-        lines: [
-            ALONE,
-            "proxy_cache_valid 200 1m; proxy_cache_credentials public; proxy_cache_use_stale updating; proxy_cache_background_update on;",
-        ],
-        api: ["stale", "stale"],
-        clients: Clients::All,
-    },
-    Followed {
-        advice: "write a larger proxy_cache_stale_while_updating",
-        lines: [
-            "proxy_cache_valid 200 1m; proxy_cache_credentials public; proxy_cache_use_stale updating; proxy_cache_background_update on; \
-             proxy_cache_stale_while_updating 0s;",
-            "proxy_cache_valid 200 1m; proxy_cache_credentials public; proxy_cache_use_stale updating; proxy_cache_background_update on; \
-             proxy_cache_stale_while_updating 1h;",
-        ],
-        api: ["stale", "stale"],
-        clients: Clients::All,
-    },
-    Followed {
-        advice: "write proxy_cache_client_control off",
-        lines: [
-            "proxy_cache_valid 200 1m; proxy_cache_credentials public; proxy_cache_client_control on;",
-            ALONE,
-        ],
-        api: ["", ""],
-        clients: Clients::All,
-    },
-    Followed {
-        advice: "write a smaller proxy_cache_min_uses, or give the zone more room",
-        lines: ["proxy_cache_valid 200 1m; proxy_cache_credentials public; proxy_cache_min_uses 3;", ALONE],
-        api: ["", ""],
-        clients: Clients::All,
-    },
-];
+fn shown() -> Vec<Followed> {
+    cases().into_iter().filter(|row| row.rule.is_none()).collect()
+}
+
+/// Lines of `-t`.
+fn checked() -> Vec<Followed> {
+    cases().into_iter().filter(|row| row.rule.is_some()).collect()
+}
 
 const VERSION: &str = "\"1\"";
 
@@ -256,8 +178,7 @@ fn drive(lines: &str, kind: &'static str, clients: Clients) -> Seen {
         }
     }
     seen.requests = origin.requests().len();
-    let misses: serde_json::Value =
-        serde_json::from_str(&client::get(dashboard, "/api/9/misses").text()).expect("JSON");
+    let misses = client::get(dashboard, "/api/9/misses").json();
     for location in misses.as_array().into_iter().flatten() {
         for causes in ["requests", "not_stored"] {
             let causes = location[causes].as_object().into_iter().flatten();
@@ -274,8 +195,7 @@ fn make_stale(dashboard: u16) {
         "POST /api/9/http/caches/z/purge HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );
-    client.send(request).expect("it reads");
-    assert_eq!(client.answer().expect("an answer").status, 200);
+    assert_eq!(client.ask(request).status, 200);
 }
 
 fn visit(client: &mut Client, clients: Clients, harm: &mut Vec<String>) {
@@ -360,10 +280,8 @@ fn follow(row: &Followed) {
 
 #[test]
 fn whoever_follows_the_advice_of_the_dashboard_loses_no_session_shares_no_page_and_asks_the_api_no_more() {
-    if is_nginx() {
-        return;
-    }
-    SHOWN.iter().for_each(follow);
+    skip_on_nginx!();
+    shown().iter().for_each(follow);
 }
 
 const IMPERATIVES: [&str; 6] = ["write ", "have the API ", "put ", "give ", "remove ", "take "];
@@ -376,7 +294,7 @@ fn every_line_of_the_dashboard_that_tells_what_to_change_is_followed() {
     let mut count = 0;
     for text in changes {
         count += 1;
-        let is_followed = SHOWN.iter().any(|row| text.starts_with(row.advice));
+        let is_followed = shown().iter().any(|row| text.starts_with(row.advice));
         assert!(is_followed, "no row follows {text:?}");
     }
     assert!(count >= 9, "{count} lines were found");
@@ -387,87 +305,6 @@ fn every_line_of_the_dashboard_that_tells_what_to_change_is_followed() {
         assert!(!text.contains(forbidden), "{forbidden}");
     }
 }
-
-struct Checked {
-    /// Below `conf/src/advise`.
-    rule: &'static str,
-    advice: &'static str,
-    lines: [&'static str; 2],
-}
-
-const CHECKED: &[Checked] = &[
-    Checked {
-        rule: "users",
-        advice: "write proxy_cache_credentials public;",
-        lines: ["proxy_cache_valid 200 1m;", ALONE],
-    },
-    Checked {
-        rule: "users",
-        advice: "write proxy_cache_credentials public;",
-        lines: [
-            "proxy_cache_valid 200 1m; proxy_cache_bypass $http_cookie $http_authorization;",
-            "proxy_cache_valid 200 1m; proxy_cache_bypass $http_cookie $http_authorization; proxy_cache_credentials public;",
-        ],
-    },
-    Checked {
-        rule: "users",
-        advice: "write proxy_cache_credentials public;",
-        lines: [
-            "proxy_cache_valid 200 1m; proxy_no_cache $http_x_api_key; proxy_cache_bypass $http_x_api_key;",
-            "proxy_cache_valid 200 1m; proxy_no_cache $http_x_api_key; proxy_cache_bypass $http_x_api_key; \
-             proxy_cache_credentials public;",
-        ],
-    },
-    Checked {
-        rule: "cookies",
-        advice: "remove Set-Cookie from proxy_ignore_headers",
-        lines: [
-            "proxy_cache_valid 200 1m; proxy_cache_credentials public; proxy_ignore_headers Set-Cookie;",
-            ALONE,
-        ],
-    },
-    Checked {
-        rule: "bodies",
-        advice: "write proxy_cache_methods QUERY;",
-        lines: [
-            "proxy_cache_valid 200 1m; proxy_cache_credentials public; proxy_cache_methods POST;",
-            "proxy_cache_valid 200 1m; proxy_cache_credentials public; proxy_cache_methods QUERY;",
-        ],
-    },
-    Checked {
-        rule: "hosts",
-        advice: "write proxy_cache_key \"$host$scheme$proxy_host$request_uri\";",
-        lines: [
-            "proxy_cache_valid 200 1m; proxy_cache_credentials public; proxy_set_header Host $host;",
-            "proxy_cache_valid 200 1m; proxy_cache_credentials public; proxy_set_header Host $host; proxy_cache_key \"$host$scheme$proxy_host$request_uri\";",
-        ],
-    },
-    Checked {
-        rule: "passwords",
-        advice: "write proxy_cache_credentials public; and proxy_cache_vary origin unlisted address; and put $http_authorization into proxy_cache_key",
-        lines: [
-            "proxy_cache_valid 200 1m; auth_basic closed; auth_basic_user_file @DIR@/users;",
-            "proxy_cache_valid 200 1m; proxy_cache_credentials public; proxy_cache_vary origin unlisted address; auth_basic closed; auth_basic_user_file @DIR@/users; proxy_cache_key $scheme$host$request_uri$http_authorization;",
-        ],
-    },
-    Checked {
-        rule: "unlisted",
-        advice: "write proxy_cache_credentials public; in the same location",
-        lines: [
-            "proxy_cache_valid 200 1m; proxy_cache_vary unlisted;",
-            "proxy_cache_valid 200 1m; proxy_cache_vary unlisted; proxy_cache_credentials public;",
-        ],
-    },
-    Checked {
-        rule: "certificates",
-        advice: "write proxy_cache_credentials public; or add $ssl_client_fingerprint to proxy_cache_key",
-        lines: [
-            "proxy_cache_valid 200 1m; proxy_cache_key $uri$http_cookie$http_authorization; proxy_set_header X-Client $ssl_client_s_dn;",
-            "proxy_cache_valid 200 1m; proxy_cache_key $uri$http_cookie$http_authorization$ssl_client_fingerprint; proxy_set_header X-Client \
-             $ssl_client_s_dn;",
-        ],
-    },
-];
 
 /// Rules whose help changes neither what is cached nor who gets it: rights, listeners, notes; and `members`,
 /// whose help separates two locations (`conf/tests/conf/sharing.rs`). `unused_zones` and `unobeyed` name a
@@ -501,15 +338,14 @@ fn check(lines: &str) -> String {
 
 #[test]
 fn whoever_follows_the_warnings_of_a_check_loses_no_session_and_shares_no_page() {
-    if is_nginx() {
-        return;
-    }
-    for Checked { rule, advice, lines } in CHECKED {
+    skip_on_nginx!();
+    for Followed { advice, rule, lines, .. } in checked() {
+        let rule = rule.unwrap_or_default();
         let [before, after] = lines.map(check);
         assert!(before.contains(advice), "{rule} does not say {advice:?}: {before}");
         assert!(!after.contains(advice), "{rule} still says {advice:?}: {after}");
         // Users of passwords have a test of their own.
-        if *rule != "passwords" {
+        if rule != "passwords" {
             let [before, after] = lines.map(|lines| drive(lines, "", Clients::All));
             assert_eq!(after.harm, Vec::<String>::new(), "{rule}");
             assert!(
@@ -526,21 +362,22 @@ fn each_rule_of_a_check_has_its_advice_followed() {
     let folder = millstream_tests::workspace().join("conf/src/advise");
     for entry in std::fs::read_dir(folder).expect("the rules are there") {
         let name = entry.expect("an entry").file_name().to_string_lossy().replace(".rs", "");
-        let is_followed = CHECKED.iter().any(|row| row.rule == name) || OTHERS.contains(&&*name);
+        let is_followed = checked().iter().any(|row| row.rule == Some(&name)) || OTHERS.contains(&&*name);
         assert!(is_followed || name == "mod", "no row follows the advice of {name}");
     }
 }
 
 #[test]
 fn users_behind_passwords_keep_their_own_pages_once_the_key_names_the_credential() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api("");
     let prefix = Prefix::new();
     prefix.write("users", "alice:{PLAIN}a\nbob:{PLAIN}b\n");
-    let lines =
-        CHECKED.iter().find(|row| row.rule == "passwords").map(|row| row.lines[1]).unwrap_or_default();
+    let lines = checked()
+        .iter()
+        .find(|row| row.rule == Some("passwords"))
+        .map(|row| row.lines[1])
+        .unwrap_or_default();
     let lines = lines.replace("@DIR@", &prefix.path().display().to_string());
     let dashboard = ports::free().to_string();
     let values =

@@ -4,7 +4,7 @@
 use millstream_tests::client::Client;
 use millstream_tests::origin::{Origin, answer};
 use millstream_tests::process::resident_bytes;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 
 const MEGABYTE: u64 = 1024 * 1024;
 
@@ -59,9 +59,7 @@ fn start() -> (Origin, Server) {
 
 #[test]
 fn clients_that_do_not_read_hold_little_however_much_comes_of_an_answer() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     const READERS: u64 = 8;
     let replaced = format!("/replaced?to={}", "R".repeat(7000));
     for path in [&replaced, "/echoed", "/stubs", "/tree"] {
@@ -85,9 +83,7 @@ fn clients_that_do_not_read_hold_little_however_much_comes_of_an_answer() {
 
 #[test]
 fn what_a_page_captures_and_seeks_has_bounds_and_the_page_goes_on_behind_them() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (_origin, server) = start();
     for path in ["/captured", "/sought"] {
         let page = server.get(path);

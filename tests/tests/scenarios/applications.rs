@@ -3,24 +3,21 @@
 use millstream_tests::application::{Application, Asked, Speaks, answer};
 use millstream_tests::server::{Server, is_nginx};
 
-const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
-    http {
-        access_log off; client_header_buffer_size 1k; large_client_header_buffers 8 32k;
+const SITE: &str = site! {
+    log "info"
+    http "client_header_buffer_size 1k; large_client_header_buffers 8 32k;
         @FAMILY@_cache_path @DIR@/cache keys_zone=pages:1m;
         upstream app { server 127.0.0.1:@APP@; }
         @FAMILY@_param REQUEST_METHOD $request_method;
         @FAMILY@_param CONTENT_LENGTH $content_length;
         @FAMILY@_param QUERY_STRING $query_string if_not_empty;
-        @FAMILY@_param HTTP_X_SET ours;
-        server {
-            listen 127.0.0.1:@PORT@;
-            add_header X-Cache $upstream_cache_status;
-            location / { @FAMILY@_pass 127.0.0.1:@APP@; @MORE@ }
-            location /cached/ { @FAMILY@_pass app; @FAMILY@_cache pages; @FAMILY@_cache_valid 200 1m; }
-            location /streamed/ { @FAMILY@_pass app; @FAMILY@_request_buffering off; }
-            location /chosen/ { @FAMILY@_pass $arg_where; }
-        }
-    }";
+        @FAMILY@_param HTTP_X_SET ours;"
+    server "add_header X-Cache $upstream_cache_status;
+        location / { @FAMILY@_pass 127.0.0.1:@APP@; @MORE@ }
+        location /cached/ { @FAMILY@_pass app; @FAMILY@_cache pages; @FAMILY@_cache_valid 200 1m; }
+        location /streamed/ { @FAMILY@_pass app; @FAMILY@_request_buffering off; }
+        location /chosen/ { @FAMILY@_pass $arg_where; }"
+};
 
 const BOTH: [(Speaks, &str, &str); 2] =
     [(Speaks::Uwsgi, "uwsgi", "uwsgi_modifier1 5; uwsgi_modifier2 6;"), (Speaks::Scgi, "scgi", "")];
@@ -105,11 +102,13 @@ fn bodies_go_to_an_application_as_they_are_and_their_length_with_them() {
         for path in ["/", "/streamed/"] {
             let mut client = server.client();
             let head = format!("POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n");
-            client.send(head + &long).expect("it is taken");
-            assert_eq!(client.answer().expect("an answer").text(), "200000 200000", "{speaks:?} {path}");
+            assert_eq!(client.ask(head + &long).text(), "200000 200000", "{speaks:?} {path}");
             let chunked = "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
-            client.send(format!("POST {path} HTTP/1.1\r\nHost: a\r\n{chunked}")).expect("it is taken");
-            assert_eq!(client.answer().expect("an answer").text(), "3 3", "{speaks:?} {path}");
+            assert_eq!(
+                client.ask(format!("POST {path} HTTP/1.1\r\nHost: a\r\n{chunked}")).text(),
+                "3 3",
+                "{speaks:?} {path}"
+            );
         }
         assert_eq!(application.asked()[1].body, b"abc");
     });
@@ -159,23 +158,19 @@ fn an_address_may_come_from_the_request_and_what_cannot_be_said_is_refused() {
 
 #[test]
 fn another_spelling_of_a_field_overrides_no_parameter_and_decides_nothing_for_others() {
-    let site = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off; underscores_in_headers on;
-        @FAMILY@_cache_path @DIR@/cache keys_zone=pages:1m;
-        @FAMILY@_param CONTENT_LENGTH $content_length;
-        server {
-            listen 127.0.0.1:@PORT@;
-            add_header X-Cache $upstream_cache_status;
+    let site = site! {
+        http "underscores_in_headers on;
+            @FAMILY@_cache_path @DIR@/cache keys_zone=pages:1m;
+            @FAMILY@_param CONTENT_LENGTH $content_length;"
+        server "add_header X-Cache $upstream_cache_status;
             location /set/ { @FAMILY@_pass 127.0.0.1:@APP@; @FAMILY@_param HTTP_X_REAL_IP $remote_addr; }
             location /hidden/ { @FAMILY@_pass 127.0.0.1:@APP@; @FAMILY@_pass_client_address off; }
             location /cached/ { @FAMILY@_pass 127.0.0.1:@APP@; @FAMILY@_cache pages; @FAMILY@_cache_valid 200 1m; }
             location /keyed/ {
                 @FAMILY@_pass 127.0.0.1:@APP@; @FAMILY@_cache pages; @FAMILY@_cache_valid 200 1m;
                 @FAMILY@_cache_key $uri$http_x_tenant; @FAMILY@_ignore_headers Vary;
-            }
-        }
-    }";
+            }"
+    };
     for (speaks, family) in [(Speaks::FastCgi, "fastcgi"), (Speaks::Uwsgi, "uwsgi"), (Speaks::Scgi, "scgi")] {
         let application = Application::speaking(speaks, move |asked| {
             let mut fields: Vec<_> = asked

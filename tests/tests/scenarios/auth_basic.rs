@@ -42,7 +42,7 @@ const USERS: &str = "# people\n\
 
 fn start(origin: &Origin, allowed: &str) -> Server {
     let server = Server::start(PROTECTED, &[("ORIGIN", &origin.address()), ("ALLOWED", allowed)]);
-    std::fs::write(server.prefix().join("users"), USERS).expect("own directory");
+    server.prefix().write("users", USERS);
     server
 }
 
@@ -126,7 +126,7 @@ fn a_changed_file_holds_soon_for_those_who_were_let_in_before() {
         assert_eq!(status(&server, "/", "bcrypt:secret"), 200);
     }
     let users = USERS.replace("bcrypt:", "removed:");
-    std::fs::write(server.prefix().join("users.new"), users).expect("own directory");
+    server.prefix().write("users.new", users);
     std::fs::rename(server.prefix().join("users.new"), server.prefix().join("users")).expect("own directory");
     // Each worker forgets for itself.
     wait::until("whoever was removed is kept out", || {
@@ -182,22 +182,17 @@ fn passwords_that_take_long_hold_nobody_else_up() {
 
 #[test]
 fn what_is_remembered_or_quickly_compared_waits_for_no_slow_password_of_others() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"");
     let server = start(&origin, "all");
     let users = format!("{USERS}\ncostlier:$2y$13$abcdefghijklmnopqrstuuQKqSsdYvK1Zt7kHb5Euj4kKkyZ0Gg2q\n");
-    std::fs::write(server.prefix().join("users"), users).expect("own directory");
+    server.prefix().write("users", users);
     let mut known = server.client();
     let head = |credential: &str, from: &str| {
         let authorization = basic(credential);
         format!("GET / HTTP/1.1\r\nHost: a\r\nX-Real-IP: {from}\r\nAuthorization: {authorization}\r\n\r\n")
     };
-    let mut status = |credential: &str| {
-        known.send(head(credential, "192.0.2.100")).expect("sent");
-        known.answer().expect("an answer").status
-    };
+    let mut status = |credential: &str| known.ask(head(credential, "192.0.2.100")).status;
     for user in ["bcrypt", "sha512", "plain"] {
         assert_eq!(status(&format!("{user}:secret")), 200, "{user}");
     }

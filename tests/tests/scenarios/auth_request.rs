@@ -87,7 +87,7 @@ fn start() -> Checked {
     let nobody = millstream_tests::ports::free().to_string();
     let (at, asked) = (origin.address(), service.address());
     let server = Server::start(CHECKED, &[("ORIGIN", &at), ("SERVICE", &asked), ("NOBODY", &nobody)]);
-    std::fs::write(server.prefix().join("users"), "bob:{PLAIN}secret").expect("own directory");
+    server.prefix().write("users", "bob:{PLAIN}secret");
     Checked { server, origin, service, gate }
 }
 
@@ -116,8 +116,7 @@ fn the_status_of_the_service_says_whether_a_request_is_let_in_to_what_is_stored_
         wait::until(&what, || server.log().contains(&what));
     }
     let mut client = server.client();
-    client.send("GET / HTTP/1.1\r\nHost: a\r\nX-Want: 401\r\n\r\n").expect("sent");
-    let refused = client.answer().expect("an answer");
+    let refused = client.ask("GET / HTTP/1.1\r\nHost: a\r\nX-Want: 401\r\n\r\n");
     let challenges: Vec<&str> = refused
         .fields
         .iter()
@@ -136,8 +135,7 @@ fn the_service_is_asked_what_the_client_asked_for_without_its_body_and_the_upstr
     let head = "POST /a%20b?c=d&past=1 HTTP/1.1\r\nHost: a\r\nCookie: k=v\r\nIf-None-Match: *\r\nRange: bytes=0-1\r\nContent-Length: 5\r\n";
     client.send(format!("{head}Expect: 100-continue\r\n\r\n")).expect("sent");
     assert_eq!(client.head().expect("an interim answer").status, 100);
-    client.send("hello").expect("sent");
-    assert_eq!(client.answer().expect("an answer").status, 200);
+    assert_eq!(client.ask("hello").status, 200);
     let (asked, passed) = (&service.requests()[0], &origin.requests()[0]);
     assert!(asked.head.starts_with("GET /verify HTTP/1."), "{}", asked.head);
     assert_eq!(asked.field("x-original-uri"), Some("/a%20b?c=d&past=1"));
@@ -208,7 +206,7 @@ fn a_subrequest_goes_through_the_phases_of_its_own_location() {
     assert_eq!(server.get("/moved").status, 200, "its error_page answers");
     assert_eq!(server.get("/none").status, 500);
     assert_eq!(server.get("/file").status, 500, "there is no such file");
-    std::fs::write(server.prefix().join("check-file"), "let them in").expect("own directory");
+    server.prefix().write("check-file", "let them in");
     let answer = server.get("/file");
     assert_eq!((answer.status, answer.text().as_str()), (200, "content"));
     assert_eq!(server.get("/sets").field("x-set"), Some("by the check"));

@@ -5,25 +5,18 @@ use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::server::Server;
 use millstream_tests::wait;
-use rustix::process::Signal;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-const TWO: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; worker_processes 2; events {}
-    http {
-        access_log off;
-        proxy_cache_path @DIR@/cache keys_zone=c:1m;
-        upstream api { @METHOD@ server @ONE@ @FIRST@; server @TWO@ @SECOND@; @STICKY@ }
-        server {
-            listen 127.0.0.1:@PORT@;
-            add_header X-Addr $upstream_addr always;
-            location / { proxy_pass http://api; proxy_next_upstream error timeout http_500; }
-            location /cached/ { proxy_pass http://api; proxy_cache c; proxy_cache_valid 1h; }
-        }
-    }";
-
-const IN_FORCE: &str = " is in force";
+const TWO: &str = site! {
+    main "worker_processes 2;" log "info"
+    http "proxy_cache_path @DIR@/cache keys_zone=c:1m;
+        upstream api { @METHOD@ server @ONE@ @FIRST@; server @TWO@ @SECOND@; @STICKY@ }"
+    server "add_header X-Addr $upstream_addr always;
+        location / { proxy_pass http://api; proxy_next_upstream error timeout http_500; }
+        location /cached/ { proxy_pass http://api; proxy_cache c; proxy_cache_valid 1h; }"
+};
 
 #[derive(Default, Clone, Copy)]
 struct Written {
@@ -53,10 +46,8 @@ impl Written {
     }
 
     fn reload(&self, server: &Server, one: &Origin, two: &Origin) {
-        let before = server.log().matches(IN_FORCE).count();
         server.rewrite(TWO, &self.values(&one.address(), &two.address()));
-        server.signal(Signal::HUP);
-        wait::until("the reload", || server.log().matches(IN_FORCE).count() > before);
+        server.reload();
     }
 }
 

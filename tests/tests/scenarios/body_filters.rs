@@ -16,7 +16,6 @@ const START: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log notice; work
 
 fn served(origin: &Origin, locations: &str) -> Server {
     let prefix = Prefix::new();
-    std::fs::create_dir(prefix.join("www")).expect("it can be made");
     prefix.write("www/a.html", "one two one");
     prefix.write("www/a.txt", "one two one");
     prefix.write("www/letters.html", "abcabcabc");
@@ -108,9 +107,7 @@ fn texts_are_replaced_in_files_and_answers_and_out_of_the_cache() {
 
 #[test]
 fn what_is_coded_already_is_not_searched() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::start(|_| {
         let fields = [("Content-Type", "text/html"), ("Content-Encoding", "gzip"), ("ETag", "\"tag\"")];
         answer(200, &fields, &gzipped(b"one"))

@@ -4,21 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use millstream_tests::client::Answer;
 use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Request, Step, answer};
 use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::{client, wait};
 
 fn start(origin: &Origin, directives: &str) -> Server {
-    let template = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        proxy_cache_path @DIR@/cache levels=1:2 keys_zone=answers:1m;
-        upstream api { server @ORIGIN@; keepalive 8; }
-        server {
-            listen 127.0.0.1:@PORT@;
-            location / {
+    let template = site! {
+        main "worker_processes 2;"
+        http "proxy_cache_path @DIR@/cache levels=1:2 keys_zone=answers:1m;
+            upstream api { server @ORIGIN@; keepalive 8; }"
+        server "location / {
                 proxy_pass http://api;
                 proxy_http_version 1.1;
                 proxy_set_header Connection \"\";
@@ -26,14 +22,9 @@ fn start(origin: &Origin, directives: &str) -> Server {
                 proxy_cache_key $uri$is_args$args;
                 add_header X-Cache-Status $upstream_cache_status;
                 @DIRECTIVES@
-            }
-        }
-    }";
+            }"
+    };
     Server::start(template, &[("ORIGIN", &origin.address()), ("DIRECTIVES", directives)])
-}
-
-fn status(answer: &Answer) -> &str {
-    answer.field("x-cache-status").unwrap_or("none")
 }
 
 /// Numbers its responses, so that a test sees which one it got.
@@ -55,7 +46,7 @@ fn each_variant_that_vary_names_is_an_entry_of_its_own() {
     for expected in ["MISS", "HIT"] {
         for language in ["de", "fr"] {
             let answer = ask(language);
-            assert_eq!((answer.text().as_str(), status(&answer)), (language, expected));
+            assert_eq!((answer.text().as_str(), answer.cache_status()), (language, expected));
         }
     }
     assert_eq!(origin.count(), 2);
@@ -82,8 +73,8 @@ fn a_head_request_is_answered_from_what_a_get_stored() {
     let origin = numbered(&[("Cache-Control", "max-age=60")]);
     let server = start(&origin, "proxy_cache_lock on;");
     assert_eq!(server.get("/").text(), "answer 0");
-    let head = server.client().request("HEAD", "/", &[]).expect("an answer");
-    assert_eq!((head.status, status(&head), head.field("content-length")), (200, "HIT", Some("8")));
+    let head = server.request("HEAD", "/", &[]);
+    assert_eq!((head.status, head.cache_status(), head.field("content-length")), (200, "HIT", Some("8")));
     assert_eq!(origin.count(), 1);
 }
 
@@ -92,9 +83,10 @@ fn a_post_is_never_answered_from_the_cache_and_makes_the_entry_stale() {
     let origin = numbered(&[("Cache-Control", "max-age=60")]);
     let server = start(&origin, "");
     assert_eq!(server.get("/").text(), "answer 0");
-    let mut client = server.client();
-    client.send("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\nx").expect("sent");
-    assert_eq!(client.answer().expect("an answer").text(), "answer 1");
+    assert_eq!(
+        server.ask("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\nx").text(),
+        "answer 1"
+    );
     let after = server.get("/").text();
     // RFC 9111 §4.4; nginx goes on serving the old one.
     assert_eq!(after, if is_nginx() { "answer 0" } else { "answer 2" });
@@ -102,9 +94,7 @@ fn a_post_is_never_answered_from_the_cache_and_makes_the_entry_stale() {
 
 #[test]
 fn an_answer_to_a_credential_is_shared_only_where_the_api_says_so() {
-    if is_nginx() {
-        return; // It shares it: one of the differences on purpose.
-    }
+    skip_on_nginx!("it shares it: one of the differences on purpose");
     let private = numbered(&[("Cache-Control", "max-age=60")]);
     let server = start(&private, "");
     let by = |server: &Server, name: &str| server.get_with("/", &[("Authorization", name)]).text();
@@ -132,7 +122,10 @@ fn the_old_answer_is_served_when_the_api_fails() {
         }
     });
     let answer = server.get("/");
-    assert_eq!((answer.status, answer.text().as_str(), status(&answer)), (200, "the good one", "STALE"));
+    assert_eq!(
+        (answer.status, answer.text().as_str(), answer.cache_status()),
+        (200, "the good one", "STALE")
+    );
 }
 
 #[test]
@@ -231,12 +224,12 @@ fn the_api_decides_by_x_accel_expires_before_anything_else() {
     let twice = |path: &str| (server.get(path), server.get(path));
     let (_, no) = twice("/no");
     assert_eq!(
-        (status(&no), no.field("x-accel-expires")),
+        (no.cache_status(), no.field("x-accel-expires")),
         ("MISS", None),
         "the field is for the proxy alone"
     );
     let (_, yes) = twice("/yes");
-    assert_eq!(status(&yes), "HIT");
+    assert_eq!(yes.cache_status(), "HIT");
 }
 
 #[test]
@@ -246,7 +239,7 @@ fn bypass_and_no_cache_go_by_what_the_request_carries() {
         start(&origin, "proxy_cache_bypass $arg_fresh $http_x_fresh; proxy_no_cache $http_x_secret;");
     assert_eq!(server.get("/").text(), "answer 0");
     let bypassed = server.get_with("/", &[("X-Fresh", "1")]);
-    assert_eq!((bypassed.text().as_str(), status(&bypassed)), ("answer 1", "BYPASS"));
+    assert_eq!((bypassed.text().as_str(), bypassed.cache_status()), ("answer 1", "BYPASS"));
     wait::until("what a bypass brought is stored", || server.get("/").text() == "answer 1");
     for expected in ["answer 2", "answer 3"] {
         assert_eq!(server.get_with("/secret", &[("X-Secret", "1")]).text(), expected);

@@ -8,25 +8,21 @@ use millstream_tests::server::Server;
 use millstream_tests::wait;
 
 fn start(origin: &Origin, choice: &str) -> Server {
-    let template = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        proxy_cache_purge_allow local;
-        proxy_cache_path @DIR@/one keys_zone=one:1m;
-        proxy_cache_path @DIR@/two keys_zone=two:1m;
-        @CHOICE@
-        server {
-            listen 127.0.0.1:@PORT@;
-            location / {
+    let template = site! {
+        main "worker_processes 1;"
+        http "proxy_cache_purge_allow local;
+            proxy_cache_path @DIR@/one keys_zone=one:1m;
+            proxy_cache_path @DIR@/two keys_zone=two:1m;
+            @CHOICE@"
+        server "location / {
                 proxy_pass http://@ORIGIN@;
                 proxy_cache $zone;
                 proxy_cache_key $uri;
                 proxy_cache_valid 1m;
                 add_header X-Cache-Status $upstream_cache_status;
                 if ($arg_marked) { add_header X-Marked yes; add_header X-Cache-Status $upstream_cache_status; }
-            }
-        }
-    }";
+            }"
+    };
     Server::start(template, &[("ORIGIN", &origin.address()), ("CHOICE", choice)])
 }
 
@@ -40,11 +36,11 @@ fn numbered() -> Origin {
 }
 
 fn told(answer: &Answer) -> (String, &str) {
-    (answer.text(), answer.field("x-cache-status").unwrap_or("none"))
+    (answer.text(), answer.cache_status())
 }
 
 fn ask(server: &Server, method: &str, target: &str) -> Answer {
-    server.client().request(method, target, &[]).expect("an answer")
+    server.request(method, target, &[])
 }
 
 #[test]

@@ -5,17 +5,12 @@ use std::time::Duration;
 use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::server::Server;
 
-const PROXY: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        client_header_timeout 1s; client_body_timeout 1s; client_max_body_size 1k;
-        server {
-            listen 127.0.0.1:@PORT@;
-            location / { proxy_pass http://@ORIGIN@; proxy_http_version 1.1; proxy_set_header Connection \"\"; }
-            location /up { proxy_pass http://@ORIGIN@; proxy_http_version 1.1;
-                proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; }
-        }
-    }";
+const PROXY: &str = site! {
+    http "client_header_timeout 1s; client_body_timeout 1s; client_max_body_size 1k;"
+    server "location / { proxy_pass http://@ORIGIN@; proxy_http_version 1.1; proxy_set_header Connection \"\"; }
+        location /up { proxy_pass http://@ORIGIN@; proxy_http_version 1.1;
+            proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; }"
+};
 
 fn start(origin: &Origin) -> Server {
     Server::start(PROXY, &[("ORIGIN", &origin.address())])
@@ -54,8 +49,7 @@ fn a_client_that_asks_before_sending_its_body_is_told_to_go_on() {
         .send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n")
         .expect("sent");
     assert_eq!(client.head().expect("an interim answer").status, 100);
-    client.send("body").expect("sent");
-    assert_eq!(client.answer().expect("an answer").text(), "body");
+    assert_eq!(client.ask("body").text(), "body");
 }
 
 #[test]
@@ -83,9 +77,9 @@ fn a_chunked_body_passes_both_ways() {
         ]
     });
     let server = start(&origin);
-    let mut client = server.client();
-    client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n").expect("sent");
-    assert_eq!(client.answer().expect("an answer").text(), "first second");
+    let request =
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
+    assert_eq!(server.ask(request).text(), "first second");
     let request = origin.requests().remove(0);
     let whole = request.field("content-length") == Some("5") && request.body == b"abcde";
     let chunked =
@@ -121,9 +115,7 @@ fn what_is_too_large_is_refused_with_the_status_that_says_so() {
     assert_eq!(server.client().get(&format!("/{long}")).expect("an answer").status, 414);
     let field = server.client().get_with("/", &[("X-Long", &long)]).expect("an answer").status;
     assert!(field == 431 || field == 400, "nginx says 400 where RFC 6585 has 431: {field}");
-    let mut client = server.client();
-    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n").expect("sent");
-    assert_eq!(client.answer().expect("an answer").status, 413);
+    assert_eq!(server.ask("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n").status, 413);
     assert_eq!(origin.count(), 0);
 }
 
@@ -160,11 +152,7 @@ fn a_client_of_http_1_0_is_given_no_other_protocol_and_the_upstream_is_asked_for
         &[("ORIGIN", &origin.address())],
     );
     for path in ["/", "/fixed"] {
-        let mut client = server.client();
-        client
-            .send(format!("GET {path} HTTP/1.0\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"))
-            .expect("sent");
-        let got = client.answer().expect("an answer");
+        let got = server.ask(format!("GET {path} HTTP/1.0\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"));
         assert_eq!((got.status, got.text().as_str()), (200, "none"), "{path}");
     }
 }

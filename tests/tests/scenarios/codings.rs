@@ -6,24 +6,19 @@ use std::process::Command;
 use millstream_tests::client::Answer;
 use millstream_tests::origin::{Origin, answer};
 use millstream_tests::prefix::Prefix;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::wait;
 use rustix::process::Signal;
 
-const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        gzip on; gzip_types application/json; gzip_vary on;
+const SITE: &str = site! {
+    http "gzip on; gzip_types application/json; gzip_vary on;
         brotli on; brotli_types application/json;
         zstd on; zstd_types application/json;
-        proxy_cache_path @DIR@/cache keys_zone=z:1m;
-        server {
-            listen 127.0.0.1:@PORT@;
-            add_header X-Cache $upstream_cache_status;
-            location / { proxy_pass http://@ORIGIN@; proxy_cache z; }
-            location /live { proxy_pass http://@ORIGIN@; }
-        }
-    }";
+        proxy_cache_path @DIR@/cache keys_zone=z:1m;"
+    server "add_header X-Cache $upstream_cache_status;
+        location / { proxy_pass http://@ORIGIN@; proxy_cache z; }
+        location /live { proxy_pass http://@ORIGIN@; }"
+};
 
 fn body() -> String {
     (0..800)
@@ -64,9 +59,7 @@ const CLIENTS: [(&str, Option<&str>); 6] = [
 
 #[test]
 fn each_client_gets_the_coding_it_likes_best_live_from_the_cache_and_after_a_restart() {
-    if is_nginx() {
-        return; // It has neither brotli nor zstd of its own.
-    }
+    skip_on_nginx!("it has neither brotli nor zstd of its own");
     let origin = origin();
     let mut server = Server::start_in(Prefix::new(), SITE, &[("ORIGIN", &origin.address())]);
     for path in ["/live", "/"] {
@@ -126,9 +119,7 @@ fn files(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
 
 #[test]
 fn curl_reads_every_coding_that_it_knows() {
-    if is_nginx() {
-        return; // It has neither brotli nor zstd of its own.
-    }
+    skip_on_nginx!("it has neither brotli nor zstd of its own");
     let Ok(version) = Command::new("curl").arg("--version").output() else { return };
     let version = String::from_utf8_lossy(&version.stdout).into_owned();
     let origin = origin();

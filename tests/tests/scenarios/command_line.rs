@@ -73,9 +73,7 @@ fn the_version_is_one_line() {
 
 #[test]
 fn a_signal_goes_to_no_other_program_that_the_pid_file_names() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let prefix = Prefix::new();
     let file =
         prefix.write("nginx.conf", &format!("pid {}; events {{}}", prefix.join("nginx.pid").display()));

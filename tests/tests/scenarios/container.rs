@@ -10,7 +10,7 @@ use std::time::Duration;
 use millstream_tests::pod::Pod;
 use millstream_tests::prefix::Prefix;
 use millstream_tests::process::Running;
-use millstream_tests::server::{binary, is_nginx};
+use millstream_tests::server::binary;
 use millstream_tests::{client, ports, wait, workspace};
 use rustix::process::Signal;
 
@@ -50,12 +50,9 @@ fn output_file(prefix: &Prefix) -> fs::File {
 
 #[test]
 fn templates_become_sites_in_a_read_only_image_of_a_user_without_rights() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (prefix, port, dashboard) = (Prefix::new(), ports::free(), ports::free());
     image(&prefix, dashboard);
-    fs::create_dir(prefix.join("templates")).expect("own directory");
     prefix.write("templates/default.conf.template", TEMPLATE);
     let pod = Pod::new(&prefix, binary()).with(&prefix.join("etc"), "/etc/millstream");
     let pod = pod.with(&prefix.join("templates"), "/etc/nginx/templates");
@@ -112,7 +109,6 @@ fn said(output: &Output) -> String {
 
 fn templates(template: &str) -> Prefix {
     let prefix = Prefix::new();
-    fs::create_dir(prefix.join("templates")).expect("own directory");
     prefix.write("templates/a.conf.template", template);
     let configuration =
         "pid nginx.pid; error_log stderr; events { } http { access_log off; include made/*.conf; }";
@@ -122,9 +118,7 @@ fn templates(template: &str) -> Prefix {
 
 #[test]
 fn a_command_written_for_the_image_of_nginx_does_what_it_did_there() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let port = ports::free().to_string();
     for words in
         [&["nginx", "-t"][..], &["nginx", "-g", "daemon off;", "-t"], &["-t"], &["nginx-debug", "-t"]]
@@ -146,9 +140,7 @@ fn a_command_written_for_the_image_of_nginx_does_what_it_did_there() {
 
 #[test]
 fn what_is_wrong_with_a_template_is_told_with_its_place_and_nothing_starts() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let prefix = templates(TEMPLATE);
     let output = entry(&prefix, &["-t"], &[("NAME", "x.example")]);
     let template = prefix.join("templates/a.conf.template").display().to_string();

@@ -48,8 +48,7 @@ fn a_copy_has_all_of_the_request_and_nobody_waits_for_its_response() {
             let target = format!("{target}{}by={framing}", if target.contains('?') { "&" } else { "?" });
             let head =
                 format!("PATCH {target} HTTP/1.1\r\nHost: localhost\r\nX-Mine: yes\r\nRange: bytes=0-1\r\n");
-            client.send(head + &sent).expect("sent");
-            let got = client.answer().expect("an answer, though the copy has none");
+            let got = client.ask(head + &sent);
             assert_eq!((got.status, got.text() == body), (200, true), "{target}");
             let copy = came(&copies, &target);
             assert!(copy.head.starts_with("PATCH "), "{}", copy.head);
@@ -143,10 +142,8 @@ fn a_location_has_the_mirrors_of_its_own_or_those_around_it() {
         &[("ORIGIN", &origin.address())],
     );
     let posted = |target: &str| {
-        let mut client = server.client();
         let head = format!("POST {target} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\nbody");
-        client.send(head).expect("sent");
-        client.answer().expect("an answer").status
+        server.ask(head).status
     };
     assert_eq!((posted("/off?1"), posted("/text?2"), posted("/denied?3")), (200, 200, 403));
     assert_eq!((posted("/?4"), posted("/two?5")), (200, 200));
@@ -192,10 +189,8 @@ fn a_body_that_is_read_early_decides_about_its_request_and_has_the_bounds_of_bot
                 body => format!("Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n0\r\n\r\n", body.len()),
             },
         ] {
-            let mut client = server.client();
             let head = format!("POST {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
-            client.send(head + &sent).expect("sent");
-            let got = client.answer().expect("an answer");
+            let got = server.ask(head + &sent);
             assert_eq!(got.status, status, "{target} {}", &sent[..sent.len().min(60)]);
             assert!(status != 200 || got.text() == body, "{target}");
         }
@@ -243,9 +238,7 @@ fn what_follows_a_request_is_asked_for_once_it_is_answered_and_before_the_next_o
 
 #[test]
 fn what_copies_of_a_get_with_a_body_are_answered_reaches_no_other_client() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::start(|request| {
         answer(200, &[("Cache-Control", "max-age=60")], &[b"by ", &*request.body].concat())
     });
@@ -261,8 +254,7 @@ fn what_copies_of_a_get_with_a_body_are_answered_reaches_no_other_client() {
     for target in ["/followed", "/copied"] {
         let mut client = server.client();
         let sent = format!("GET {target} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\nevil");
-        client.send(sent).expect("sent");
-        assert_eq!(client.answer().expect("an answer").text(), "by evil");
+        assert_eq!(client.ask(sent).text(), "by evil");
         wait::until("the copy comes", || {
             origin.requests().iter().filter(|request| request.target() == target).count() == 2
         });

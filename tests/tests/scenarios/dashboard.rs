@@ -7,32 +7,28 @@ use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::ports;
 use millstream_tests::prefix::Prefix;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::wait;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::sync::Arc;
 
-const TEMPLATE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
-http {
-    access_log off;
-    dashboard @DASHBOARD@;
-    @RIGHTS@
-    proxy_cache_path @DIR@/cache keys_zone=answers:1m;
-    limit_req_zone $binary_remote_addr zone=slow:1m rate=1r/m;
-    limit_conn_zone $binary_remote_addr zone=few:1m;
-    upstream api { server @ORIGIN@ weight=3; server 127.0.0.1:@CLOSED@ backup; }
-    server {
-        listen 127.0.0.1:@PORT@;
-        status_zone web;
+const TEMPLATE: &str = site! {
+    main "worker_processes 2;" log "info"
+    http "dashboard @DASHBOARD@;
+        @RIGHTS@
+        proxy_cache_path @DIR@/cache keys_zone=answers:1m;
+        limit_req_zone $binary_remote_addr zone=slow:1m rate=1r/m;
+        limit_conn_zone $binary_remote_addr zone=few:1m;
+        upstream api { server @ORIGIN@ weight=3; server 127.0.0.1:@CLOSED@ backup; }"
+    server "status_zone web;
         location / {
             status_zone site;
             proxy_pass http://api; proxy_cache answers; proxy_cache_valid 200 1h; proxy_cache_key $uri;
             limit_conn few 10;
         }
-        location /limited { limit_req zone=slow; stub_status; }
-    }
-}";
+        location /limited { limit_req zone=slow; stub_status; }"
+};
 
 struct Looked {
     server: Server,
@@ -69,24 +65,19 @@ impl Looked {
     fn json(&self, path: &str) -> Value {
         let answer = self.get(path);
         assert_eq!(answer.status, 200, "{path}: {}", answer.text());
-        serde_json::from_slice(&answer.body).expect("JSON")
+        answer.json()
     }
 
     fn purge(&self, fields: &str) -> u16 {
         let mut client = Client::connect(self.port).expect("it listens");
         let head = "POST /api/9/http/caches/answers/purge HTTP/1.1\r\nContent-Type: application/json";
-        client
-            .send(format!("{head}\r\n{fields}\r\nContent-Length: 12\r\n\r\n{{\"all\":true}}"))
-            .expect("sent");
-        client.answer().expect("an answer").status
+        client.ask(format!("{head}\r\n{fields}\r\nContent-Length: 12\r\n\r\n{{\"all\":true}}")).status
     }
 }
 
 #[test]
 fn the_api_tells_what_was_done_in_the_form_of_nginx_plus() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let looked = Looked::start("");
     for _ in 0..4 {
         assert_eq!(looked.server.get("/a").status, 200);
@@ -162,7 +153,7 @@ fn the_api_tells_what_was_done_in_the_form_of_nginx_plus() {
         ("/other", "PathNotFound"),
     ] {
         let answer = looked.get(path);
-        let told: Value = serde_json::from_slice(&answer.body).expect("JSON");
+        let told = answer.json();
         assert_eq!((answer.status, &told["error"]["code"]), (404, &code.into()), "{path}");
     }
     let text = looked.get("/metrics").text();
@@ -176,9 +167,7 @@ fn the_api_tells_what_was_done_in_the_form_of_nginx_plus() {
 
 #[test]
 fn strangers_and_their_pages_are_refused_and_the_own_page_may_purge() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let looked = Looked::start("api_allow local;");
     let host = format!("127.0.0.1:{}", looked.port);
     let path = "/api/9/connections";
@@ -212,9 +201,7 @@ fn strangers_and_their_pages_are_refused_and_the_own_page_may_purge() {
 
 #[test]
 fn on_an_address_that_others_reach_it_wants_a_list_or_a_token() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let everywhere = |port: u16| format!("0.0.0.0:{port}");
     let (port, prefix) = (ports::free(), Prefix::new());
     let values =
@@ -238,9 +225,7 @@ fn on_an_address_that_others_reach_it_wants_a_list_or_a_token() {
 
 #[test]
 fn an_address_that_is_allowed_reads_and_changes_need_more() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     const TOKEN: &str = "Host: localhost\r\nAuthorization: Bearer 0123456789abcdef";
     const ADDRESS: &str = "api_allow 127.0.0.0/8;";
     // The parameter of `dashboard`, who may, the fields of a purge, and its status.
@@ -263,9 +248,7 @@ fn an_address_that_is_allowed_reads_and_changes_need_more() {
 
 #[test]
 fn who_starts_and_stops_programs_is_told_whether_it_is_alive_and_ready() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let gate = Arc::new(Gate::default());
     let checked = Arc::clone(&gate);
     let origin = Origin::start(move |_| {
@@ -291,9 +274,7 @@ fn who_starts_and_stops_programs_is_told_whether_it_is_alive_and_ready() {
 
 #[test]
 fn an_optional_dashboard_is_done_without_where_its_port_is_taken() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (_taken, port) = ports::listener();
     let template = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
         http { access_log off; dashboard @DASHBOARD@; server { listen 127.0.0.1:@PORT@; return 204; } }";
@@ -351,9 +332,7 @@ impl Viewer {
 
 #[test]
 fn figures_come_as_events_and_end_with_the_configuration_and_the_process() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let mut looked = Looked::start("");
     let mut viewer = Viewer::of(&looked);
     let (name, history) = viewer.next().expect("the history");
@@ -396,9 +375,7 @@ fn figures_come_as_events_and_end_with_the_configuration_and_the_process() {
 
 #[test]
 fn only_so_many_watch_at_a_time_and_who_reads_nothing_keeps_no_process_from_ending() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let mut looked = Looked::start("");
     let mut viewers: Vec<Viewer> = (0..64).map(|_| Viewer::of(&looked)).collect();
     let refused = looked.get("/live");
@@ -416,9 +393,7 @@ fn only_so_many_watch_at_a_time_and_who_reads_nothing_keeps_no_process_from_endi
 
 #[test]
 fn a_page_comes_out_of_the_binary_small_strict_and_compressed() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let looked = Looked::start("");
     let mut all = 0;
     for (path, media_type) in
@@ -446,9 +421,7 @@ fn a_page_comes_out_of_the_binary_small_strict_and_compressed() {
 
 #[test]
 fn each_miss_has_one_cause_and_a_url_without_its_query_and_its_secrets() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::start(|request| match request.target() {
         path if path.starts_with("/login") => answer(200, &[("Set-Cookie", "session=1")], b"welcome"),
         path if path.starts_with("/broken") => answer(500, &[], b"broken"),
@@ -479,8 +452,7 @@ fn each_miss_has_one_cause_and_a_url_without_its_query_and_its_secrets() {
     for path in paths {
         server.get(path);
     }
-    let misses =
-        || -> Value { serde_json::from_slice(&client::get(port, "/api/9/misses").body).expect("JSON") };
+    let misses = || -> Value { client::get(port, "/api/9/misses").json() };
     let counts = |misses: &Value| [of(misses, "requests"), of(misses, "not_stored")].concat();
     let sum = |misses: &Value| counts(misses).iter().map(|(_, count)| count).sum::<u64>();
     wait::until("all are counted", || {

@@ -52,7 +52,7 @@ fn a_body_becomes_a_file_whatever_its_framing_and_size() {
             (201, Some(format!("/new-{at}")))
         );
         assert_eq!(content(&server, &path).as_deref(), Some(body), "by length");
-        fs::write(server.prefix().join(&path), "before").expect("it is ours");
+        server.prefix().write(&path, "before");
         let chunked = if body.is_empty() { String::new() } else { format!("{:x}\r\n{body}\r\n", body.len()) };
         let fields = "Transfer-Encoding: chunked\r\n";
         assert_eq!(
@@ -221,9 +221,7 @@ fn files_and_trees_are_copied_moved_and_removed_as_they_are() {
 
 #[test]
 fn links_are_followed_as_disable_symlinks_allows() {
-    if is_nginx() {
-        return; // It follows every link here.
-    }
+    skip_on_nginx!("it follows every link here");
     let server = served("disable_symlinks on from=@DIR@; create_full_put_path on;");
     symlink("../outside", server.prefix().join("www/link")).expect("made");
     symlink("../outside/secret", server.prefix().join("www/linked")).expect("made");
@@ -251,9 +249,7 @@ fn links_are_followed_as_disable_symlinks_allows() {
 
 #[test]
 fn what_a_link_leads_back_to_itself_is_neither_copied_nor_moved() {
-    if is_nginx() {
-        return; // It removes the source first.
-    }
+    skip_on_nginx!("it removes the source first");
     let server = served("");
     let www = server.prefix().join("www");
     symlink(".", www.join("here")).expect("made");
@@ -290,9 +286,7 @@ fn what_a_link_leads_back_to_itself_is_neither_copied_nor_moved() {
 #[test]
 fn a_file_that_changed_is_seen_by_every_worker_that_keeps_it_open() {
     let server = served("open_file_cache max=100; open_file_cache_valid 1h; open_file_cache_errors on;");
-    if is_nginx() {
-        return; // Its workers look again after open_file_cache_valid.
-    }
+    skip_on_nginx!("its workers look again after open_file_cache_valid");
     // Connections are spread over both workers.
     let mut clients: Vec<Client> = (0..16).map(|_| server.client()).collect();
     let mut seen = |expected: (u16, &str)| {

@@ -20,9 +20,7 @@ fn five_mistakes_in_one_file_give_five_located_errors_in_one_run() {
                     prox_pass http://127.0.0.1:1;\n            add_header X-A $no_such_variable;\n        }\n";
     let (status, output) = check(&Prefix::new(), template);
     assert_eq!(status, Some(1), "{output}");
-    if is_nginx() {
-        return; // It stops at the first.
-    }
+    skip_on_nginx!("it stops at the first");
     for (line, word) in [(5, "missing.conf"), (8, "10x"), (10, "prox_pass"), (11, "no_such_variable")] {
         let located = output.lines().any(|text| text.contains(&format!("nginx.conf:{line}:")));
         assert!(located && output.contains(word), "line {line} ({word}) is not in: {output}");
@@ -53,11 +51,8 @@ fn the_check_fails_where_an_upstream_host_is_not_found_wherever_it_stands() {
 /// Without its `memcached_pass` the location would serve the application's source.
 #[test]
 fn a_site_whose_files_are_kept_back_by_a_directive_does_not_start_without_it() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let prefix = Prefix::new();
-    std::fs::create_dir(prefix.join("app")).expect("own directory");
     prefix.write("app/settings.py", "SECRET = 'x'");
     let directory = prefix.path().to_str().unwrap_or_default().to_owned();
     let port = millstream_tests::ports::free().to_string();
@@ -74,9 +69,7 @@ fn a_site_whose_files_are_kept_back_by_a_directive_does_not_start_without_it() {
 
 #[test]
 fn a_location_that_shares_what_nobody_said_may_be_shared_is_warned_about_in_the_check_and_at_each_start() {
-    if is_nginx() {
-        return; // It says nothing.
-    }
+    skip_on_nginx!("it says nothing");
     let template = "pid @DIR@/nginx.pid; error_log @DIR@/error.log warn; events {} http { proxy_cache_path memory keys_zone=z:1m; \
                     server { listen 127.0.0.1:@PORT@; location / { proxy_pass http://127.0.0.1:1; proxy_set_header Host $host;\n\
                     proxy_cache z;\nproxy_cache_valid 200 1s; } } }";

@@ -12,24 +12,20 @@ use millstream_tests::origin::Origin;
 use millstream_tests::server::Server;
 
 /// `@ZONE@` are further words of `proxy_cache_path`.
-const SITE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        proxy_cache_path @DIR@/cache levels=1:2 keys_zone=pages:10m use_temp_path=off @ZONE@;
-        upstream api { server @ORIGIN@; keepalive 8; }
-        server {
-            listen 127.0.0.1:@PORT@;
-            location / {
-                proxy_pass http://api;
-                proxy_http_version 1.1;
-                proxy_set_header Connection \"\";
-                proxy_cache pages;
-                proxy_cache_key $uri;
-                proxy_cache_lock on;
-                add_header X-Cache-Status $upstream_cache_status;
-            }
-        }
-    }";
+const SITE: &str = site! {
+    main "worker_processes 2;"
+    http "proxy_cache_path @DIR@/cache levels=1:2 keys_zone=pages:10m use_temp_path=off @ZONE@;
+        upstream api { server @ORIGIN@; keepalive 8; }"
+    server "location / {
+            proxy_pass http://api;
+            proxy_http_version 1.1;
+            proxy_set_header Connection \"\";
+            proxy_cache pages;
+            proxy_cache_key $uri;
+            proxy_cache_lock on;
+            add_header X-Cache-Status $upstream_cache_status;
+        }"
+};
 
 fn start(origin: &Origin, zone: &str) -> Server {
     Server::start(SITE, &[("ORIGIN", &origin.address()), ("ZONE", zone)])

@@ -6,7 +6,7 @@
 use std::fs;
 
 use millstream_tests::origin::{Origin, Request, answer};
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::{ports, workspace};
 
 const USERS: &[(&str, &str, &str)] = &[
@@ -49,9 +49,7 @@ fn start(folder: &str, upstream: &str) -> (Origin, Server) {
 }
 
 fn nobody_gets_what_is_anothers(folder: &str, upstream: &str) {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (_origin, server) = start(folder, upstream);
     assert!(!server.prefix().read("output").contains("[warn]"), "{}", server.prefix().read("output"));
     for (number, (field, alice, bob)) in USERS.iter().enumerate() {

@@ -2,16 +2,13 @@
 //! with a mistake.
 
 use millstream_tests::origin::{Origin, Request, Step, answer};
-use millstream_tests::server::{self, Server, is_nginx};
+use millstream_tests::server::{self, Server};
 use millstream_tests::wait;
 
-const TEMPLATE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
-http {
-    access_log off;
-    proxy_cache_path @DIR@/cache levels=1:2 keys_zone=answers:1m;
-    server {
-        listen 127.0.0.1:@PORT@;
-        proxy_cache answers;
+const TEMPLATE: &str = site! {
+    main "worker_processes 1;" log "info"
+    http "proxy_cache_path @DIR@/cache levels=1:2 keys_zone=answers:1m;"
+    server "proxy_cache answers;
         proxy_cache_explain on;
         add_header X-Cache-Status $upstream_cache_status;
         location / { proxy_pass http://@ORIGIN@; proxy_cache_purge_allow local; }
@@ -33,9 +30,8 @@ http {
             proxy_pass http://@ORIGIN@;
             proxy_cache_purge_token a-secret-that-is-long-enough-to-be-one;
         }
-        location ~ ^/away(/.*) { proxy_cache_purge answers $1; }
-    }
-}";
+        location ~ ^/away(/.*) { proxy_cache_purge answers $1; }"
+};
 
 /// 1,000 bytes, in ranges; the last word of the path selects further fields.
 fn api() -> Origin {
@@ -81,9 +77,7 @@ fn check(server: &Server, path: &str, fields: &[&str], parts: &[&str]) {
 
 #[test]
 fn what_it_says_of_other_users_answers_names_none_of_them() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api();
     let server = Server::start(TEMPLATE, &[("ORIGIN", &origin.address())]);
     for user in ["alice", "bob"] {
@@ -101,9 +95,7 @@ fn what_it_says_of_other_users_answers_names_none_of_them() {
 
 #[test]
 fn a_refusal_is_told_as_that_of_the_last_answer_with_what_to_change() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api();
     let server = Server::start(TEMPLATE, &[("ORIGIN", &origin.address())]);
     server.get_with("/credentials", &[("Authorization", "Basic eDp5")]);
@@ -128,9 +120,7 @@ fn a_refusal_is_told_as_that_of_the_last_answer_with_what_to_change() {
 
 #[test]
 fn a_part_is_a_hit_only_for_ranges_within_it() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api();
     let server = Server::start(TEMPLATE, &[("ORIGIN", &origin.address())]);
     let host = format!("127.0.0.1:{}", server.port());
@@ -155,9 +145,7 @@ fn a_part_is_a_hit_only_for_ranges_within_it() {
 
 #[test]
 fn a_slice_is_told_by_the_range_that_is_given() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api();
     let server = Server::start(TEMPLATE, &[("ORIGIN", &origin.address())]);
     let ask = || server.get_with("/sliced/a", &[("Range", "bytes=250-260")]);
@@ -174,9 +162,7 @@ fn a_slice_is_told_by_the_range_that_is_given() {
 
 #[test]
 fn the_running_process_is_asked_although_its_file_has_a_mistake_by_now() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api();
     let server = Server::start(TEMPLATE, &[("ORIGIN", &origin.address())]);
     let broken = TEMPLATE.replace("slice 100;", "slyce 100;");
@@ -191,9 +177,7 @@ fn the_running_process_is_asked_although_its_file_has_a_mistake_by_now() {
 
 #[test]
 fn who_refuses_a_purge_of_several_locations_is_named() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api();
     let server = Server::start(TEMPLATE, &[("ORIGIN", &origin.address())]);
     let mut client = server.client();
@@ -209,18 +193,14 @@ fn who_refuses_a_purge_of_several_locations_is_named() {
 
 #[test]
 fn what_a_post_took_out_and_a_failure_kept_out_is_told() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::start(|request: &Request| match request.target() {
         "/away" => vec![Step::Close],
         _ => answer(200, &[("Cache-Control", "max-age=60")], b"x"),
     });
     let server = Server::start(TEMPLATE, &[("ORIGIN", &origin.address())]);
     let host = format!("127.0.0.1:{}", server.port());
-    let ask = |method: &str, path: &str| {
-        server.client().request(method, path, &[("Host", &host)]).expect("an answer")
-    };
+    let ask = |method: &str, path: &str| server.request(method, path, &[("Host", &host)]);
     assert_eq!(ask("GET", "/page").status, 200);
     check(&server, "/page", &[], &["now       HIT"]);
     assert_eq!(ask("POST", "/page").status, 200);
@@ -236,9 +216,7 @@ fn what_a_post_took_out_and_a_failure_kept_out_is_told() {
 
 #[test]
 fn a_host_that_no_server_has_is_said_to_reach_the_default_one() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api();
     let server = Server::start(TEMPLATE, &[("ORIGIN", &origin.address())]);
     let note = "no server_name matches nowhere.example: the default server is used";

@@ -4,24 +4,19 @@ use std::process::Command;
 
 use millstream_tests::origin::Origin;
 use millstream_tests::prefix::Prefix;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::{ports, wait};
 
-const PROXY: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        proxy_cache_path @DIR@/cache keys_zone=pages:1m use_temp_path=off;
-        upstream api { @SERVERS@ }
-        server {
-            listen 127.0.0.1:@PORT@;
-            location / {
-                proxy_pass http://api;
-                proxy_cache pages;
-                proxy_cache_valid 200 1h;
-                add_header X-Cache-Status $upstream_cache_status;
-            }
-        }
-    }";
+const PROXY: &str = site! {
+    http "proxy_cache_path @DIR@/cache keys_zone=pages:1m use_temp_path=off;
+        upstream api { @SERVERS@ }"
+    server "location / {
+            proxy_pass http://api;
+            proxy_cache pages;
+            proxy_cache_valid 200 1h;
+            add_header X-Cache-Status $upstream_cache_status;
+        }"
+};
 
 #[test]
 fn an_unreachable_api_is_a_502_and_a_line_that_names_it() {
@@ -50,17 +45,13 @@ fn a_post_that_may_have_arrived_is_not_sent_twice() {
     let origin = Origin::start(|_| vec![millstream_tests::origin::Step::Close]);
     let servers = format!("server {0}; server {0};", origin.address());
     let server = Server::start(PROXY, &[("SERVERS", &servers)]);
-    let mut client = server.client();
-    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi").expect("sent");
-    assert_eq!(client.answer().expect("an answer").status, 502);
+    assert_eq!(server.ask("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi").status, 502);
     assert_eq!(origin.count(), 1);
 }
 
 #[test]
 fn a_full_disk_stops_storing_and_not_serving() {
-    if is_nginx() {
-        return; // It cuts the answer off.
-    }
+    skip_on_nginx!("it cuts the answer off");
     let prefix = Prefix::new();
     let cache = prefix.join("cache");
     std::fs::create_dir(&cache).expect("own directory");
@@ -101,9 +92,7 @@ impl Drop for Mounted {
 
 #[test]
 fn a_client_that_asks_for_json_gets_failures_as_problem_details() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let nobody = format!("127.0.0.1:{}", ports::free());
     let conf = PROXY.replace(
         "location / {",
@@ -133,11 +122,8 @@ fn a_client_that_asks_for_json_gets_failures_as_problem_details() {
         "own",
         "error_page comes first"
     );
-    let mut client = server.client();
-    client
-        .send("POST / HTTP/1.1\r\nHost: a\r\nAccept: application/json\r\nContent-Length: 5\r\n\r\nabcde")
-        .expect("sent");
-    let answer = client.answer().expect("an answer");
+    let answer = server
+        .ask("POST / HTTP/1.1\r\nHost: a\r\nAccept: application/json\r\nContent-Length: 5\r\n\r\nabcde");
     assert_eq!((answer.status, answer.field("content-type")), (413, Some(JSON)));
     assert!(answer.text().contains("\"status\":413"), "{}", answer.text());
 }

@@ -2,37 +2,33 @@
 
 use millstream_tests::application::{Application, answer, record};
 use millstream_tests::client::Answer;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::{ports, wait};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::time::Duration;
 
-const APPLICATION: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
-    http {
-        access_log off;
-        fastcgi_cache_path @DIR@/cache keys_zone=pages:1m;
+const APPLICATION: &str = site! {
+    log "info"
+    http "fastcgi_cache_path @DIR@/cache keys_zone=pages:1m;
         upstream php { server 127.0.0.1:@APP@; keepalive 4; }
         fastcgi_param SCRIPT_FILENAME /srv$fastcgi_script_name;
         fastcgi_param REQUEST_METHOD $request_method;
         fastcgi_param CONTENT_LENGTH $content_length;
         fastcgi_param QUERY_STRING $query_string;
-        fastcgi_param PATH_INFO $fastcgi_path_info;
-        server {
-            listen 127.0.0.1:@PORT@;
-            add_header X-Cache $upstream_cache_status;
-            error_page 503 /sorry;
-            fastcgi_split_path_info ^(.+?\\.php)(/.*)$;
-            location / { fastcgi_pass 127.0.0.1:@APP@; fastcgi_index index.php; }
-            location /kept/ { fastcgi_pass php; fastcgi_keep_conn on; }
-            location /cached/ { fastcgi_pass php; fastcgi_cache pages; fastcgi_cache_valid 200 1m; fastcgi_cache_bypass $arg_new; }
-            location /streamed/ { fastcgi_pass php; fastcgi_request_buffering off; }
-            location /guarded/ { fastcgi_pass php; fastcgi_catch_stderr fatal; fastcgi_intercept_errors on; }
-            location /if/ { root @DIR@; if ($arg_php) { fastcgi_pass php; } }
-            location /chosen/ { fastcgi_pass $arg_where; }
-            location /sorry { return 503 sorry; }
-            location /found { return 200 found; }
-        }
-    }";
+        fastcgi_param PATH_INFO $fastcgi_path_info;"
+    server "add_header X-Cache $upstream_cache_status;
+        error_page 503 /sorry;
+        fastcgi_split_path_info ^(.+?\\.php)(/.*)$;
+        location / { fastcgi_pass 127.0.0.1:@APP@; fastcgi_index index.php; }
+        location /kept/ { fastcgi_pass php; fastcgi_keep_conn on; }
+        location /cached/ { fastcgi_pass php; fastcgi_cache pages; fastcgi_cache_valid 200 1m; fastcgi_cache_bypass $arg_new; }
+        location /streamed/ { fastcgi_pass php; fastcgi_request_buffering off; }
+        location /guarded/ { fastcgi_pass php; fastcgi_catch_stderr fatal; fastcgi_intercept_errors on; }
+        location /if/ { root @DIR@; if ($arg_php) { fastcgi_pass php; } }
+        location /chosen/ { fastcgi_pass $arg_where; }
+        location /sorry { return 503 sorry; }
+        location /found { return 200 found; }"
+};
 
 fn start(application: &Application) -> Server {
     Server::start(APPLICATION, &[("APP", &application.port().to_string())])
@@ -74,7 +70,6 @@ fn a_location_alone_is_a_redirect_and_x_accel_redirect_leads_to_another_location
 fn an_if_of_a_location_may_choose_the_application() {
     let application = Application::start(|asked| answer(&format!("X: y\n\n{}", asked.param("QUERY_STRING"))));
     let server = start(&application);
-    std::fs::create_dir(server.prefix().join("if")).expect("own directory");
     server.prefix().write("if/page", "static");
     assert_eq!(server.get("/if/page").text(), "static");
     assert_eq!(server.get("/if/page?php=1").text(), "php=1");
@@ -99,17 +94,10 @@ fn bodies_go_to_an_application_however_they_come() {
     let long = "x".repeat(200_000);
     for path in ["/", "/streamed/", "/kept/"] {
         let mut client = server.client();
-        client
-            .send(format!("POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n{long}"))
-            .expect("it is taken");
-        assert_eq!(client.answer().expect("an answer").text(), "200000 200000", "{path}");
+        let mut post = |rest: &str| client.ask(format!("POST {path} HTTP/1.1\r\nHost: a\r\n{rest}")).text();
+        assert_eq!(post(&format!("Content-Length: 200000\r\n\r\n{long}")), "200000 200000", "{path}");
         // An application wants to know the length, so what comes in chunks is counted first.
-        client
-            .send(format!(
-                "POST {path} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
-            ))
-            .expect("it is taken");
-        assert_eq!(client.answer().expect("an answer").text(), "3 3", "{path}");
+        assert_eq!(post("Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"), "3 3", "{path}");
     }
     assert_eq!(application.asked()[1].body, b"abc");
 }
@@ -256,9 +244,10 @@ fn php_fpm_answers_through_the_parameters_of_debian() {
         assert_eq!((got.status, got.text().as_str()), (200, "/?a=b /index.php "), "{}", server.log());
         assert_eq!(got.field("x-sapi"), Some("fpm-fcgi"));
     }
-    let mut client = server.client();
-    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody").expect("it is taken");
-    assert_eq!(client.answer().expect("an answer").text(), "/ /index.php body");
+    assert_eq!(
+        server.ask("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody").text(),
+        "/ /index.php body"
+    );
     assert_eq!(server.get("/none.php").status, 404);
     wait::until("what PHP logs is told", || {
         server.log().contains("FastCGI sent in stderr: \"PHP message: from php")
@@ -270,9 +259,7 @@ const QUIET: Duration = Duration::from_millis(200);
 
 #[test]
 fn an_application_has_its_connection_until_it_has_ended_the_request() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (listener, port) = ports::listener();
     let server = Server::start(
         "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {} http { access_log off; server { listen 127.0.0.1:@PORT@;
@@ -322,9 +309,7 @@ fn read_request(application: &mut impl std::io::Read) {
 
 #[test]
 fn a_connection_whose_length_is_reached_is_kept_once_the_request_is_ended() {
-    if is_nginx() {
-        return; // Its client waits for the record.
-    }
+    skip_on_nginx!("its client waits for the record");
     let (listener, port) = ports::listener();
     let server = Server::start(
         "pid @DIR@/nginx.pid; error_log @DIR@/error.log; worker_processes 1; events {} http { access_log off;

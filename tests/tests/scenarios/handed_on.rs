@@ -5,12 +5,11 @@ use millstream_tests::client::Answer;
 use millstream_tests::origin::{Origin, answer};
 use millstream_tests::ports;
 use millstream_tests::prefix::Prefix;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 
-const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        proxy_cache_path memory keys_zone=answers:1m;
+const SITE: &str = site! {
+    main "worker_processes 1;"
+    http "proxy_cache_path memory keys_zone=answers:1m;
         map $http_cookie $mapped { \"~s=(?<captured>[a-z]+)\" $captured; }
         map $mapped $twice { default \"$mapped again\"; \"\" \"\"; }
         map $http_accept_language $language { default $http_accept_language; }
@@ -20,26 +19,23 @@ const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/err
         map $host $of_host { default of-$host; }
         map $cookie_lang $tongue { default en; de de; }
         upstream api { server @UPSTREAM@; }
-        upstream other { server @UPSTREAM@; }
-        server {
-            listen 127.0.0.1:@PORT@;
-            add_header X-Cache-Status $upstream_cache_status;
-            proxy_cache_valid 1m; fastcgi_cache_valid 1m;
-            proxy_cache_credentials public; fastcgi_cache_credentials public;
-            proxy_cache_key $request_uri; fastcgi_cache_key $request_uri;
-            location / { @LOCATION@ }
-            location = /known { internal; if ($http_authorization = \"\") { return 401; } return 204; }
-            location = /who { internal; add_header X-Who $cookie_s; return 204; }
-            location /store/ { internal; @CACHED@ }
-            location /one/ { internal; proxy_cache_key one; @CACHED@ }
-            location @gold { proxy_set_header X-U gold; @CACHED@ }
-            location @ann { proxy_set_header X-U ann; @CACHED@ }
-            location @bob { proxy_set_header X-U bob; @CACHED@ }
-            location /gold { @CACHED@ }
-            location /led/ { proxy_pass http://api; }
-            location /page.html { ssi on; proxy_pass http://api; }
-        }
-    }";
+        upstream other { server @UPSTREAM@; }"
+    server "add_header X-Cache-Status $upstream_cache_status;
+        proxy_cache_valid 1m; fastcgi_cache_valid 1m;
+        proxy_cache_credentials public; fastcgi_cache_credentials public;
+        proxy_cache_key $request_uri; fastcgi_cache_key $request_uri;
+        location / { @LOCATION@ }
+        location = /known { internal; if ($http_authorization = \"\") { return 401; } return 204; }
+        location = /who { internal; add_header X-Who $cookie_s; return 204; }
+        location /store/ { internal; @CACHED@ }
+        location /one/ { internal; proxy_cache_key one; @CACHED@ }
+        location @gold { proxy_set_header X-U gold; @CACHED@ }
+        location @ann { proxy_set_header X-U ann; @CACHED@ }
+        location @bob { proxy_set_header X-U bob; @CACHED@ }
+        location /gold { @CACHED@ }
+        location /led/ { proxy_pass http://api; }
+        location /page.html { ssi on; proxy_pass http://api; }"
+};
 
 const CACHED: &str = "proxy_cache answers; proxy_set_header Cookie \"\"; proxy_pass http://api;";
 
@@ -87,9 +83,7 @@ const BOB: &[(&str, &str)] = &[("Cookie", "s=bob")];
 
 #[test]
 fn what_was_set_captured_or_rewritten_of_a_credential_is_shared_with_nobody() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = echo();
     for location in [
         "proxy_set_header X-U $cookie_s;",
@@ -138,9 +132,7 @@ fn what_was_set_captured_or_rewritten_of_a_credential_is_shared_with_nobody() {
 
 #[test]
 fn the_parameters_of_an_application_count_as_fields_do() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let application = Application::start(|asked| {
         let told = format!("{} {}", asked.param("U"), asked.param("QUERY_STRING"));
         application::answer(&format!("Content-Type: text/plain\r\n\r\n{told}"))
@@ -166,9 +158,7 @@ fn the_parameters_of_an_application_count_as_fields_do() {
 
 #[test]
 fn a_credential_that_is_made_of_anything_of_the_client_s_is_shared_with_nobody() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = echo();
     for made in [
         "proxy_set_header X-Api-Key $http_x_zed;",
@@ -186,9 +176,7 @@ fn a_credential_that_is_made_of_anything_of_the_client_s_is_shared_with_nobody()
 
 #[test]
 fn what_a_condition_on_a_credential_decides_is_shared_with_nobody() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = echo();
     for location in [
         "set $q free; if ($cookie_s = ann) { set $q gold; } proxy_set_header X-U $q;",
@@ -213,9 +201,7 @@ fn what_a_condition_on_a_credential_decides_is_shared_with_nobody() {
 
 #[test]
 fn what_those_get_who_were_refused_is_not_what_those_get_who_were_let_in() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = echo();
     for location in [
         "auth_basic own; auth_basic_user_file users; error_page 401 = @gold; proxy_set_header Authorization \"\";",
@@ -238,9 +224,7 @@ fn what_those_get_who_were_refused_is_not_what_those_get_who_were_let_in() {
 
 #[test]
 fn who_is_let_in_by_a_credential_shares_what_is_stored_for_all_who_are() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = echo();
     for condition in
         ["if ($http_x_api_key != known) { return 403; }", "if ($http_x_api_key) { set $skip 0; }"]
@@ -255,9 +239,7 @@ fn who_is_let_in_by_a_credential_shares_what_is_stored_for_all_who_are() {
 
 #[test]
 fn the_certificate_by_which_an_upstream_knows_us_shows_who_asks() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let prefix = Prefix::with_certificate("api.example");
     for name in ["ann", "bob"] {
         let own = Prefix::with_certificate(name);
@@ -296,9 +278,7 @@ fn the_certificate_by_which_an_upstream_knows_us_shows_who_asks() {
 
 #[test]
 fn what_shows_nobody_is_stored_however_it_was_made() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = echo();
     for location in [
         "set $q constant; proxy_set_header X-U $q;",

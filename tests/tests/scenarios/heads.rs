@@ -40,7 +40,6 @@ const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; worker_proce
 
 fn start(origin: &Origin) -> Server {
     let prefix = millstream_tests::prefix::Prefix::new();
-    std::fs::create_dir(prefix.join("files")).expect("own directory");
     prefix.write("files/a.css", "file");
     prefix.write("files/missing", "named");
     Server::start_in(prefix, SITE, &[("ORIGIN", &origin.address())])
@@ -73,16 +72,12 @@ fn another_status_line_in_a_response_of_an_upstream_says_nothing() {
 
 #[test]
 fn a_connection_field_with_thousands_of_options_is_refused_at_once() {
-    if is_nginx() {
-        return; // It looks for two of them.
-    }
+    skip_on_nginx!("it looks for two of them");
     let origin = Origin::fixed(200, &[], b"ok");
     let server = start(&origin);
     let before = cpu_time(server.id());
     for _ in 0..20 {
-        let mut client = server.client();
-        client.send(head(2000, 900)).expect("sent");
-        assert_eq!(client.answer().expect("an answer").status, 400);
+        assert_eq!(server.ask(head(2000, 900)).status, 400);
     }
     let used = cpu_time(server.id()).saturating_sub(before);
     assert!(used < Duration::from_secs(1), "{used:?} for twenty");
@@ -91,9 +86,7 @@ fn a_connection_field_with_thousands_of_options_is_refused_at_once() {
 
 #[test]
 fn an_answer_whose_connection_field_has_thousands_of_options_is_a_502() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let options = vec!["x"; 2000].join(",");
     let origin = Origin::fixed(200, &[("Connection", &options)], b"ok");
     let server = start(&origin);
@@ -102,9 +95,7 @@ fn an_answer_whose_connection_field_has_thousands_of_options_is_a_502() {
 
 #[test]
 fn a_targeted_field_that_names_one_member_again_and_again_costs_little() {
-    if is_nginx() {
-        return; // It reads none.
-    }
+    skip_on_nginx!("it reads none");
     let members: String = (0..1024).map(|number| format!("k{number:x},")).collect();
     let value = format!("{members}{}max-age=60", "k3ff,".repeat(4500));
     let origin = Origin::fixed(200, &[("CDN-Cache-Control", &value)], b"ok");
@@ -132,9 +123,7 @@ fn fields_that_connection_lists_end_here_however_many() {
     let fields =
         [("Connection", &*format!("X-ONE, {many}, x-two")), ("X-One", "1"), ("X-Two", "2"), ("X-Three", "3")];
     let answer = server.get_with("/", &fields);
-    if is_nginx() {
-        return; // It passes all of them on.
-    }
+    skip_on_nginx!("it passes all of them on");
     assert_eq!(answer.text(), "0 true");
     assert_eq!((answer.field("x-hop"), answer.field("x-end")), (None, Some("2")));
 }
@@ -195,9 +184,7 @@ fn of_what_an_answer_may_say_once_the_first_goes_on_on_a_miss_and_on_a_hit() {
 
 #[test]
 fn a_hit_that_says_its_age_keeps_its_date() {
-    if is_nginx() {
-        return; // It says no age.
-    }
+    skip_on_nginx!("it says no age");
     let date = "Sun, 06 Nov 1994 08:49:37 GMT";
     let origin = Origin::fixed(200, &[("Date", date)], b"ok");
     let server = start(&origin);
@@ -273,9 +260,7 @@ fn a_client_that_leaves_while_its_answer_is_fetched_for_the_cache_is_logged_with
     // 1.22 goes on for the cache's sake, and logs the upstream's status beside no byte sent.
     let logged = if is_nginx() { "200\n" } else { "499\n" };
     millstream_tests::wait::until("it is logged", || server.prefix().read("access.log") == logged);
-    if is_nginx() {
-        return; // What it stores of it depends on how the client left.
-    }
+    skip_on_nginx!("what it stores of it depends on how the client left");
     assert_eq!(server.get("/cached").text(), "ok");
     assert_eq!(origin.count(), 1, "what it asked for is stored");
 }
@@ -304,8 +289,7 @@ fn a_content_length_that_is_set_to_nothing_is_not_sent() {
     let server = start(&origin);
     let post = |path: &str| {
         let mut client: Client = server.client();
-        client.send(format!("POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")).expect("sent");
-        client.answer().expect("an answer").text()
+        client.ask(format!("POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")).text()
     };
     assert_eq!((post("/length").as_str(), post("/").as_str()), ("none", "0"));
 }
@@ -330,11 +314,9 @@ fn an_answer_that_changes_the_protocol_has_the_fields_of_any_answer() {
 fn a_redirect_by_the_upstream_is_fetched_with_get_whatever_was_asked() {
     let origin = Origin::fixed(200, &[("X-Accel-Redirect", "/files/a.css")], b"");
     let server = start(&origin);
-    let mut client = server.client();
-    client.send("POST /accel HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi").expect("sent");
-    let answer = client.answer().expect("an answer");
+    let answer = server.ask("POST /accel HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi");
     assert_eq!((answer.status, answer.text().as_str()), (200, "file"));
-    let answer = server.client().request("HEAD", "/accel", &[]).expect("an answer");
+    let answer = server.request("HEAD", "/accel", &[]);
     assert_eq!((answer.status, answer.field("content-length")), (200, Some("4")));
 }
 
@@ -369,9 +351,7 @@ fn the_server_s_own_return_comes_before_its_error_page() {
 
 #[test]
 fn a_stored_answer_whose_origin_says_nothing_of_ranges_has_them_and_says_so() {
-    if is_nginx() {
-        return; // It answers with the whole.
-    }
+    skip_on_nginx!("it answers with the whole");
     let origin = Origin::fixed(200, &[("ETag", "\"a\"")], b"0123456789");
     let server = start(&origin);
     server.get("/cached");

@@ -14,21 +14,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 /// Two servers behind a check. `max_fails=0` disables passive checks.
-const TWO: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; worker_processes 2; events {}
-    http {
-        access_log off;
-        match well { status 200; header X-Mood != bad; }
-        upstream api { server @ONE@ max_fails=0; server @TWO@ max_fails=0; }
-        server {
-            listen 127.0.0.1:@PORT@; server_name api.example;
-            add_header X-Addr $upstream_addr always;
-            location / {
-                proxy_pass http://api; proxy_next_upstream error timeout http_500; proxy_read_timeout 2s;
-                proxy_set_header Host $host; proxy_set_header X-Asks check;
-                @CHECK@
-            }
-        }
-    }";
+const TWO: &str = site! {
+    main "worker_processes 2;" log "info"
+    http "match well { status 200; header X-Mood != bad; }
+        upstream api { server @ONE@ max_fails=0; server @TWO@ max_fails=0; }"
+    server "server_name api.example;
+        add_header X-Addr $upstream_addr always;
+        location / {
+            proxy_pass http://api; proxy_next_upstream error timeout http_500; proxy_read_timeout 2s;
+            proxy_set_header Host $host; proxy_set_header X-Asks check;
+            @CHECK@
+        }"
+};
 
 fn start(check: &str, one: &Origin, two: &Origin) -> Server {
     Server::start(TWO, &[("ONE", &one.address()), ("TWO", &two.address()), ("CHECK", check)])
@@ -132,15 +129,11 @@ fn a_mandatory_server_waits_for_its_first_pass_and_after_a_reload_unless_it_is_p
         _ => answer(200, &[], b"here"),
     };
     let origin = Origin::start(script);
-    let template = "pid @DIR@/nginx.pid; error_log @DIR@/error.log notice; events {}
-        http {
-            access_log off;
-            upstream api { server @ONE@; }
-            server {
-                listen 127.0.0.1:@PORT@;
-                location / { proxy_pass http://api; health_check interval=10s uri=/well mandatory @ALSO@; }
-            }
-        }";
+    let template = site! {
+        log "notice"
+        http "upstream api { server @ONE@; }"
+        server "location / { proxy_pass http://api; health_check interval=10s uri=/well mandatory @ALSO@; }"
+    };
     let address = origin.address();
     let server = Server::start(template, &[("ONE", &address), ("ALSO", "")]);
     let reload = |also: &str, number: u16| {
@@ -174,8 +167,7 @@ fn a_reload_keeps_who_is_unhealthy() {
     mood.store(200, Ordering::SeqCst);
     let check = "health_check interval=1h passes=2;";
     server.rewrite(TWO, &[("ONE", &one.address()), ("TWO", &two.address()), ("CHECK", check)]);
-    server.signal(Signal::HUP);
-    wait::until("the reload", || server.log().contains("configuration 2 is in force"));
+    server.reload();
     for _ in 0..10 {
         assert_eq!(server.get("/").text(), "steady");
     }
@@ -188,18 +180,14 @@ fn an_application_is_checked_in_its_own_protocol() {
         "/well.php" => application::answer("Content-Type: text/plain\r\n\r\nall well"),
         _ => application::answer("Status: 500 Broken\r\n\r\n"),
     });
-    let template = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
-        http {
-            access_log off;
-            match well { status 200; body ~ \"^all well$\"; }
+    let template = site! {
+        log "info"
+        http "match well { status 200; body ~ \"^all well$\"; }
             fastcgi_param SCRIPT_NAME $fastcgi_script_name;
-            upstream php { server 127.0.0.1:@APP@; }
-            server {
-                listen 127.0.0.1:@PORT@;
-                location / { fastcgi_pass php; health_check interval=50ms uri=/well.php match=well mandatory; }
-                location /ill/ { fastcgi_pass 127.0.0.1:@APP@; health_check interval=50ms; }
-            }
-        }";
+            upstream php { server 127.0.0.1:@APP@; }"
+        server "location / { fastcgi_pass php; health_check interval=50ms uri=/well.php match=well mandatory; }
+            location /ill/ { fastcgi_pass 127.0.0.1:@APP@; health_check interval=50ms; }"
+    };
     let server = Server::start(template, &[("APP", &application.port().to_string())]);
     wait::until("it passes", || server.get("/well.php").text() == "all well");
     wait::until("the other one fails", || said(&server, &["is unhealthy: the status is 500"]) == 1);
@@ -230,15 +218,12 @@ fn checks_speak_tls_where_the_location_does() {
 }
 
 /// Requests go to one port, gRPC health calls to the doctor's.
-const CALLED: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
-    http {
-        access_log off;
-        upstream shop { server @ONE@; }
-        server {
-            listen 127.0.0.1:@PORT@; server_name shop.example;
-            location / { proxy_pass http://shop; proxy_read_timeout 500ms; @CHECK@ }
-        }
-    }";
+const CALLED: &str = site! {
+    log "info"
+    http "upstream shop { server @ONE@; }"
+    server "server_name shop.example;
+        location / { proxy_pass http://shop; proxy_read_timeout 500ms; @CHECK@ }"
+};
 
 fn start_called(origin: &Origin, check: &str) -> Server {
     Server::start(CALLED, &[("ONE", &origin.address()), ("CHECK", check)])

@@ -16,7 +16,7 @@ use std::process::Command;
 
 use millstream_tests::frames::{End, Frames};
 use millstream_tests::prefix::Prefix;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::{client, ports, wait};
 
 const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events { }
@@ -49,9 +49,7 @@ fn curl(arguments: &[&str]) -> String {
 
 #[test]
 fn it_is_agreed_on_where_the_file_says_so_and_nowhere_else() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (server, [tls, old, neither]) = start();
     let url = |scheme: &str, port: u16| format!("{scheme}://127.0.0.1:{port}/");
     let plain = url("http", server.port());
@@ -77,9 +75,7 @@ fn it_is_agreed_on_where_the_file_says_so_and_nowhere_else() {
 
 #[test]
 fn one_port_has_clients_of_both_and_a_server_without_it_sends_them_elsewhere() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (server, _) = start();
     let mut frames = Frames::connect(server.port());
     let mut old = server.client();
@@ -96,9 +92,7 @@ fn one_port_has_clients_of_both_and_a_server_without_it_sends_them_elsewhere() {
 
 #[test]
 fn the_length_of_a_request_is_what_its_header_block_has_on_the_wire() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (server, _) = start();
     let mut frames = Frames::connect(server.port());
     let block = millstream_tests::frames::request("GET", "/length", &[]);

@@ -11,7 +11,7 @@ use millstream_tests::client::Answer;
 use millstream_tests::frames::Frames;
 use millstream_tests::origin::Origin;
 use millstream_tests::prefix::Prefix;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::wait;
 use millstream_wire::h2::hpack::encoder;
 use millstream_wire::h2::write;
@@ -55,17 +55,13 @@ impl Pair {
 }
 
 fn posted(server: &Server, path: &str, body: &[u8]) -> Answer {
-    let mut client = server.client();
     let head = format!("POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n", body.len());
-    client.send([head.as_bytes(), body].concat()).expect("it takes the request");
-    client.answer().expect("an answer")
+    server.ask([head.as_bytes(), body].concat())
 }
 
 #[test]
 fn a_request_over_http2_says_what_one_over_http1_does() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let pair = Pair::start();
     let answer = pair.front.get_with("/a?b=c", &[("X-Sent", "by a client"), ("Connection", "x-sent")]);
     assert_eq!((answer.status, answer.text()), (200, "GET /a?b=c back of 127.0.0.1".to_owned()));
@@ -77,9 +73,7 @@ fn a_request_over_http2_says_what_one_over_http1_does() {
 
 #[test]
 fn requests_share_one_connection_and_a_cached_answer_needs_none() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let pair = Pair::start();
     let connection = |path: &str| pair.front.get(path).field("x-connection").map(str::to_owned);
     let first = connection("/1");
@@ -100,9 +94,7 @@ fn connection_of(front: &Server, at: usize) -> Option<String> {
 
 #[test]
 fn bodies_of_any_size_go_both_ways() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let pair = Pair::start();
     let large: Vec<u8> = (0..3_000_000u32).map(|at| (at * 7) as u8).collect();
     std::fs::write(pair.back.prefix().join("large"), &large).expect("own directory");
@@ -122,9 +114,7 @@ fn bodies_of_any_size_go_both_ways() {
 
 #[test]
 fn a_range_is_whole_and_the_connection_goes_on_though_the_request_s_body_is_not() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let pair = Pair::start();
     pair.back.prefix().write("large", &"0123456789".repeat(20_000));
     for path in ["/kept/ranged/x", "/kept/slow/large"] {
@@ -136,8 +126,7 @@ fn a_range_is_whole_and_the_connection_goes_on_though_the_request_s_body_is_not(
             let mut client = pair.front.client();
             let head =
                 format!("GET {path} HTTP/1.1\r\nHost: a\r\nRange: bytes=2-4\r\n{framing}\r\n\r\n{first}");
-            client.send(head).expect("it takes the request");
-            let part = client.answer().expect("an answer");
+            let part = client.ask(head);
             assert_eq!((part.status, part.text()), (206, "234".to_owned()), "{about}");
             client.send(rest).expect("it takes the rest");
             let next = client.get("/next").expect("an answer");
@@ -199,9 +188,7 @@ fn answer(out: &mut Vec<u8>, status: u16) {
 
 #[test]
 fn an_upload_that_its_server_does_not_read_keeps_no_other_waiting() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (full, is_full) = std::sync::mpsc::channel();
     let port = scripted(move |at, stream| {
         let mut out = Vec::new();
@@ -234,9 +221,7 @@ fn an_upload_that_its_server_does_not_read_keeps_no_other_waiting() {
 
 #[test]
 fn a_websocket_is_not_said_to_be_there_where_its_server_merely_answers() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"a page");
     let site = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events { }
         http { access_log off; http2 on; upstream back { server @ORIGIN@; keepalive 8; }
@@ -253,9 +238,7 @@ fn a_websocket_is_not_said_to_be_there_where_its_server_merely_answers() {
 
 #[test]
 fn what_asks_for_a_websocket_gets_no_success_from_the_cache_or_from_what_is_made_here() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[("Cache-Control", "max-age=60")], b"a page");
     let site = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events { }
         http { access_log off; proxy_cache_path memory keys_zone=z:1m;
@@ -279,9 +262,7 @@ fn what_asks_for_a_websocket_gets_no_success_from_the_cache_or_from_what_is_made
 
 #[test]
 fn an_idle_connection_closes_when_its_configuration_is_gone() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let pair = Pair::start();
     assert_eq!(pair.front.get("/").status, 200);
     pair.front.rewrite(&FRONT.replace("/named/", "/renamed/"), &[("BACK", &pair.back.port().to_string())]);

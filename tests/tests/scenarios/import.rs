@@ -10,7 +10,7 @@ use millstream_tests::origin::Origin;
 use millstream_tests::ports;
 use millstream_tests::prefix::Prefix;
 use millstream_tests::process::Running;
-use millstream_tests::server::{binary, is_nginx};
+use millstream_tests::server::binary;
 use millstream_tests::signed::SigningAuthority;
 use millstream_tests::{client, wait};
 
@@ -157,9 +157,7 @@ fn first(text: &str) -> &str {
 
 #[test]
 fn a_configuration_as_debian_lays_it_out_comes_over_and_runs() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"of the API");
     let machine = Machine::new(&origin.address());
     let before = machine.tree("nginx");
@@ -210,9 +208,7 @@ fn a_configuration_as_debian_lays_it_out_comes_over_and_runs() {
 
 #[test]
 fn a_configuration_that_cannot_run_is_told_with_each_error_and_leaves_nothing_behind() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let machine = Machine::new("127.0.0.1:9");
     machine.write("nginx/conf.d/more.conf", "lua_shared_dict things 1m;\nclient_max_body_size 10x;\n");
     let (status, said) = machine.import(&["nginx", "--to", "new"]);
@@ -234,9 +230,7 @@ fn a_configuration_that_cannot_run_is_told_with_each_error_and_leaves_nothing_be
 
 #[test]
 fn files_that_differ_stay_unless_force_is_asked_for_and_are_kept_then() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let machine = Machine::new("127.0.0.1:9");
     fs::create_dir_all(machine.at("new/conf.d")).expect("own directory");
     machine.write("new/nginx.conf", "# mine\nevents {}\n");
@@ -277,9 +271,7 @@ fn files_that_differ_stay_unless_force_is_asked_for_and_are_kept_then() {
 
 #[test]
 fn certificates_stay_where_they_are_and_relative_names_go_on_resolving() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let machine = Machine::new("127.0.0.1:9");
     let made = Prefix::with_certificate("site.test");
     fs::create_dir(machine.at("nginx/tls")).expect("own directory");
@@ -309,9 +301,7 @@ fn certificates_stay_where_they_are_and_relative_names_go_on_resolving() {
 
 #[test]
 fn whoever_holds_the_port_is_named() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let machine = Machine::new("127.0.0.1:9");
     let _held = TcpListener::bind(("127.0.0.1", machine.port)).expect("it is free");
     let (status, said) = machine.import(&["nginx", "--to", "new", "--dry-run"]);
@@ -322,9 +312,7 @@ fn whoever_holds_the_port_is_named() {
 
 #[test]
 fn a_loop_of_links_a_file_that_nobody_may_read_and_a_target_around_the_origin_are_refused() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let machine = Machine::new("127.0.0.1:9");
     machine.link("nginx/sites-enabled/loop", "nginx/sites-enabled/loop");
     let (status, said) = machine.import(&["nginx", "--to", "new"]);
@@ -348,9 +336,7 @@ fn a_loop_of_links_a_file_that_nobody_may_read_and_a_target_around_the_origin_ar
 
 #[test]
 fn a_key_that_stays_where_it_is_is_not_copied_and_the_list_is_as_long_as_its_number_says() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"of the API");
     let machine = Machine::new(&origin.address());
     SigningAuthority::new(&machine.at("nginx/snippets"));

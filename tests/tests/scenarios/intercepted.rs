@@ -12,17 +12,14 @@ use millstream_tests::{ports, wait};
 
 /// Pages for 404 and 503, and another location with the same cache and without pages.
 fn start(origin: &Origin, directives: &str) -> Server {
-    let template = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        proxy_cache_path @DIR@/cache keys_zone=answers:1m;
-        proxy_cache answers;
-        proxy_cache_key $arg_key;
-        proxy_cache_bypass $arg_bypass;
-        add_header X-Cache-Status $upstream_cache_status always;
-        server {
-            listen 127.0.0.1:@PORT@;
-            location / {
+    let template = site! {
+        main "worker_processes 1;"
+        http "proxy_cache_path @DIR@/cache keys_zone=answers:1m;
+            proxy_cache answers;
+            proxy_cache_key $arg_key;
+            proxy_cache_bypass $arg_bypass;
+            add_header X-Cache-Status $upstream_cache_status always;"
+        server "location / {
                 proxy_pass http://@ORIGIN@;
                 proxy_intercept_errors on;
                 error_page 404 =410 @page;
@@ -30,14 +27,13 @@ fn start(origin: &Origin, directives: &str) -> Server {
                 @DIRECTIVES@
             }
             location /plain { proxy_pass http://@ORIGIN@; }
-            location @page { return 404 \"the page\"; }
-        }
-    }";
+            location @page { return 404 \"the page\"; }"
+    };
     Server::start(template, &[("ORIGIN", &origin.address()), ("DIRECTIVES", directives)])
 }
 
 fn told(answer: &Answer) -> (u16, String, &str) {
-    (answer.status, answer.text(), answer.field("x-cache-status").unwrap_or("none"))
+    (answer.status, answer.text(), answer.cache_status())
 }
 
 fn page(status: u16, cache: &str) -> (u16, String, &str) {
@@ -161,35 +157,31 @@ fn a_fallback_with_the_key_of_the_location_that_led_to_it_is_not_told_of_that_on
     }
 }
 
-const FAILING_PAGES: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        proxy_cache_path @DIR@/cache keys_zone=answers:1m;
+const FAILING_PAGES: &str = site! {
+    main "worker_processes 1;"
+    http "proxy_cache_path @DIR@/cache keys_zone=answers:1m;
         proxy_intercept_errors on;
-        fastcgi_intercept_errors on;
-        server {
-            listen 127.0.0.1:@PORT@;
-            error_page 404 500 502 503 /errors/500;
-            location / { proxy_pass http://@ORIGIN@; }
-            location /errors/ { proxy_pass http://@ORIGIN@; }
-            location /cached/ {
-                error_page 404 500 /cached/500;
-                proxy_cache answers; proxy_cache_valid any 1m; proxy_ignore_headers Set-Cookie; proxy_pass http://@ORIGIN@;
-            }
-            location /named/ { error_page 404 = @named; proxy_pass http://@ORIGIN@; }
-            location @named { error_page 404 = @other; proxy_pass http://@ORIGIN@; }
-            location @other { return 200 other; }
-            location /denied/ { deny all; error_page 403 = @named; }
-            location /sent-to-php/ { error_page 404 /php/500; proxy_pass http://@ORIGIN@; }
-            location /php/ { error_page 500 /other; fastcgi_pass 127.0.0.1:@APP@; }
-            location /nested/ { recursive_error_pages on; error_page 404 = @nested; proxy_pass http://@ORIGIN@; }
-            location @nested { error_page 404 = @other; proxy_pass http://@ORIGIN@; }
-            location /raw/ { error_page 404 = @raw; proxy_pass http://@ORIGIN@; }
-            location @raw { proxy_intercept_errors off; proxy_pass http://@ORIGIN@; }
-            location /unnamed/ { error_page 404 /php-without-page/500; proxy_pass http://@ORIGIN@; }
-            location /php-without-page/ { error_page 404 /other; fastcgi_pass 127.0.0.1:@APP@; }
+        fastcgi_intercept_errors on;"
+    server "error_page 404 500 502 503 /errors/500;
+        location / { proxy_pass http://@ORIGIN@; }
+        location /errors/ { proxy_pass http://@ORIGIN@; }
+        location /cached/ {
+            error_page 404 500 /cached/500;
+            proxy_cache answers; proxy_cache_valid any 1m; proxy_ignore_headers Set-Cookie; proxy_pass http://@ORIGIN@;
         }
-    }";
+        location /named/ { error_page 404 = @named; proxy_pass http://@ORIGIN@; }
+        location @named { error_page 404 = @other; proxy_pass http://@ORIGIN@; }
+        location @other { return 200 other; }
+        location /denied/ { deny all; error_page 403 = @named; }
+        location /sent-to-php/ { error_page 404 /php/500; proxy_pass http://@ORIGIN@; }
+        location /php/ { error_page 500 /other; fastcgi_pass 127.0.0.1:@APP@; }
+        location /nested/ { recursive_error_pages on; error_page 404 = @nested; proxy_pass http://@ORIGIN@; }
+        location @nested { error_page 404 = @other; proxy_pass http://@ORIGIN@; }
+        location /raw/ { error_page 404 = @raw; proxy_pass http://@ORIGIN@; }
+        location @raw { proxy_intercept_errors off; proxy_pass http://@ORIGIN@; }
+        location /unnamed/ { error_page 404 /php-without-page/500; proxy_pass http://@ORIGIN@; }
+        location /php-without-page/ { error_page 404 /other; fastcgi_pass 127.0.0.1:@APP@; }"
+};
 
 #[test]
 fn an_error_of_an_error_page_is_the_built_in_page_and_nothing_that_the_upstream_said() {

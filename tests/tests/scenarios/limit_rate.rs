@@ -6,25 +6,21 @@ use millstream_tests::client;
 use millstream_tests::origin::{Origin, answer};
 use millstream_tests::server::{Server, is_nginx};
 
-const PACED: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
-    http {
-        access_log off;
-        proxy_cache_path @DIR@/cache keys_zone=answers:1m;
-        proxy_cache_valid 1h;
-        server {
-            listen 127.0.0.1:@PORT@;
-            location / { proxy_pass http://@ORIGIN@; }
-            location /stored { proxy_pass http://@ORIGIN@; proxy_cache answers; limit_rate 20k; }
-            location /passed { proxy_pass http://@ORIGIN@; limit_rate 20k; }
-            location /unbuffered { proxy_pass http://@ORIGIN@; proxy_buffering off; limit_rate 20k; }
-            location /file/ { root @DIR@; limit_rate 20k; }
-            location /after { proxy_pass http://@ORIGIN@; limit_rate 10k; limit_rate_after 30k; }
-            location /chosen { proxy_pass http://@ORIGIN@; if ($arg_bot) { limit_rate 20k; } }
-            location /chosen_after { proxy_pass http://@ORIGIN@; limit_rate 20k; if ($arg_user) { limit_rate_after 40k; } }
-            location /asked { proxy_pass http://@ORIGIN@; limit_rate $arg_rate; }
-            location /ignored { proxy_pass http://@ORIGIN@; proxy_ignore_headers X-Accel-Limit-Rate; }
-        }
-    }";
+const PACED: &str = site! {
+    main "worker_processes 1;" log "info"
+    http "proxy_cache_path @DIR@/cache keys_zone=answers:1m;
+        proxy_cache_valid 1h;"
+    server "location / { proxy_pass http://@ORIGIN@; }
+        location /stored { proxy_pass http://@ORIGIN@; proxy_cache answers; limit_rate 20k; }
+        location /passed { proxy_pass http://@ORIGIN@; limit_rate 20k; }
+        location /unbuffered { proxy_pass http://@ORIGIN@; proxy_buffering off; limit_rate 20k; }
+        location /file/ { root @DIR@; limit_rate 20k; }
+        location /after { proxy_pass http://@ORIGIN@; limit_rate 10k; limit_rate_after 30k; }
+        location /chosen { proxy_pass http://@ORIGIN@; if ($arg_bot) { limit_rate 20k; } }
+        location /chosen_after { proxy_pass http://@ORIGIN@; limit_rate 20k; if ($arg_user) { limit_rate_after 40k; } }
+        location /asked { proxy_pass http://@ORIGIN@; limit_rate $arg_rate; }
+        location /ignored { proxy_pass http://@ORIGIN@; proxy_ignore_headers X-Accel-Limit-Rate; }"
+};
 
 /// 40 KiB, of which the first second's are sent at once; at 20 KiB a second the others take one more.
 fn body() -> Vec<u8> {
@@ -51,8 +47,7 @@ fn time(server: &Server, path: &str) -> Duration {
 fn an_answer_takes_at_least_as_long_as_its_rate_wants_wherever_it_comes_from() {
     let origin = origin();
     let server = Server::start(PACED, &[("ORIGIN", &origin.address())]);
-    std::fs::create_dir(server.prefix().join("file")).expect("own directory");
-    std::fs::write(server.prefix().join("file/a"), body()).expect("own directory");
+    server.prefix().write("file/a", body());
     // nginx counts whole seconds, so that it may be up to one ahead.
     let least = Duration::from_millis(if is_nginx() { 0 } else { 950 });
     for path in [

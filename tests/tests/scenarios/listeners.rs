@@ -12,20 +12,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// `@MORE@` are further `listen` lines, `@ZONE@` is the size of the zone in memory.
-const SITE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log notice;
-    events { worker_connections 1000; }
-    http {
-        access_log off;
-        @ZONE@
-        upstream api { server @ORIGIN@; keepalive 16; }
-        server {
-            listen 127.0.0.1:@PORT@;
-            @MORE@
-            location / { proxy_pass http://api; }
-            location /fixed { return 200 \"fixed\\n\"; }
-            @PLACES@
-        }
-    }";
+const SITE: &str = site! {
+    main "worker_processes 2;" events "worker_connections 1000;" log "notice"
+    http "@ZONE@
+        upstream api { server @ORIGIN@; keepalive 16; }"
+    server "@MORE@
+        location / { proxy_pass http://api; }
+        location /fixed { return 200 \"fixed\\n\"; }
+        @PLACES@"
+};
 
 fn rewrite(server: &Server, origin: &Origin, more: &str) {
     server.rewrite(SITE, &[("ORIGIN", &origin.address()), ("MORE", more), ("ZONE", ""), ("PLACES", "")]);
@@ -196,9 +191,7 @@ fn a_unix_socket_goes_with_the_last_process_that_listens_on_it() {
 
 #[test]
 fn a_reload_that_fails_at_a_listener_leaves_the_kept_zones_as_they_were() {
-    if is_nginx() {
-        return; // It has no `memory=`, and no API without Plus.
-    }
+    skip_on_nginx!("it has no `memory=`, and no API without Plus");
     let origin = Origin::fixed(200, &[("Cache-Control", "max-age=60")], b"body");
     let zone = |megabytes: u32| format!("proxy_cache_path memory keys_zone=answers:1m memory={megabytes}m;");
     let places = "location /api/ { api; } location /cached/ { proxy_pass http://api; proxy_cache answers; }";
@@ -207,8 +200,7 @@ fn a_reload_that_fails_at_a_listener_leaves_the_kept_zones_as_they_were() {
     let values = [("ORIGIN", origin_address.as_str()), ("MORE", ""), ("ZONE", &small), ("PLACES", places)];
     let server = Server::start(SITE, &values);
     let bound = || -> u64 {
-        let told: serde_json::Value =
-            serde_json::from_slice(&server.get("/api/9/http/caches/answers").body).expect("JSON");
+        let told = server.get("/api/9/http/caches/answers").json();
         told["memory"]["max_bytes"].as_u64().expect("a number")
     };
     assert_eq!(bound(), 16 << 20);

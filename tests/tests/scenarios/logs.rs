@@ -71,9 +71,7 @@ fn a_log_pipe_that_nobody_reads_keeps_no_connection_open_and_every_signal_works(
 
 #[test]
 fn a_log_pipe_gets_every_line_once_its_reader_goes_on() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (mut server, mut reader, _) = stuck();
     assert_eq!(server.get("/last").status, 200);
     // 402 requests, each with a line of the same length but for the last one's path.
@@ -195,9 +193,7 @@ const OBJECTS: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
 
 #[test]
 fn the_format_json_is_an_object_a_line_whatever_comes() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let server = Server::start(OBJECTS, &[]);
     let agent = "a \"quoted\" \\ name\twith \u{e9}";
     assert_eq!(server.get_with("/a?b=\"c\"", &[("User-Agent", agent), ("Host", "site")]).status, 200);

@@ -9,26 +9,23 @@ use millstream_tests::client::Client;
 use millstream_tests::frames::Frames;
 use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Request, Step, answer};
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::wait;
 use rustix::process::Signal;
 
-const SITE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events { }
-    http {
-        access_log off;
-        proxy_cache_path memory keys_zone=z:1m memory=16m;
-        proxy_cache_lock on;
-        server {
-            listen 127.0.0.1:@PORT@; http2 on;
-            location / { proxy_pass http://@ORIGIN@; proxy_cache z; proxy_cache_valid 200 1h; }
-            location /own/ { proxy_pass http://@ORIGIN@; proxy_cache z; proxy_cache_key $uri$http_authorization; }
-            location /php/ {
-                fastcgi_pass 127.0.0.1:@APP@; fastcgi_param REQUEST_METHOD GET; fastcgi_param URI $uri;
-                fastcgi_cache z; fastcgi_cache_key $uri; fastcgi_cache_valid 200 1h;
-            }
-            location = /version { return 200 @VERSION@; }
+const SITE: &str = site! {
+    main "worker_processes 2;"
+    http "proxy_cache_path memory keys_zone=z:1m memory=16m;
+        proxy_cache_lock on;"
+    server "http2 on;
+        location / { proxy_pass http://@ORIGIN@; proxy_cache z; proxy_cache_valid 200 1h; }
+        location /own/ { proxy_pass http://@ORIGIN@; proxy_cache z; proxy_cache_key $uri$http_authorization; }
+        location /php/ {
+            fastcgi_pass 127.0.0.1:@APP@; fastcgi_param REQUEST_METHOD GET; fastcgi_param URI $uri;
+            fastcgi_cache z; fastcgi_cache_key $uri; fastcgi_cache_valid 200 1h;
         }
-    }";
+        location = /version { return 200 @VERSION@; }"
+};
 
 /// How a poll is requested, and why its response is not stored.
 const POLLS: [(&str, Way, (&str, &str)); 9] = [
@@ -118,9 +115,7 @@ impl Api {
 
 #[test]
 fn a_few_clients_of_a_poll_do_not_wait_for_each_other_for_long_and_a_crowd_is_one_request() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let gate = Arc::new(Gate::default());
     let held = Arc::clone(&gate);
     let api = Api::start(move |_| vec![Step::Pass(Arc::clone(&held))]);
@@ -143,9 +138,7 @@ fn a_few_clients_of_a_poll_do_not_wait_for_each_other_for_long_and_a_crowd_is_on
 
 #[test]
 fn clients_of_a_poll_do_not_wait_for_each_other_when_the_last_one_took_long_and_is_long_ago() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     const LONG_AGO: Duration = Duration::from_millis(10_500);
     let gate = Arc::new(Gate::default());
     let (held, is_held) = (Arc::clone(&gate), Arc::new(AtomicBool::new(false)));

@@ -3,6 +3,9 @@
 //! A test's name is the behaviour. They share nothing: each has its own directory, ports and processes, so they run
 //! side by side. Most of them wait more than they work; `cargo xtask test` runs them with more threads than cores.
 
+#[macro_use]
+extern crate millstream_tests;
+
 mod rfc9111;
 mod advice;
 mod seed_api;

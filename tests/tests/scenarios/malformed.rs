@@ -11,24 +11,19 @@ use millstream_tests::process::{is_alive, resident_bytes};
 use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::{ports, workspace};
 
-const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log;
-    events { worker_connections 1000; }
-    http {
-        access_log off;
-        client_header_timeout 4s; client_body_timeout 4s; send_timeout 4s; keepalive_timeout 5s;
+const SITE: &str = site! {
+    main "worker_processes 1;" events "worker_connections 1000;"
+    http "client_header_timeout 4s; client_body_timeout 4s; send_timeout 4s; keepalive_timeout 5s;
         proxy_connect_timeout 4s; proxy_read_timeout 4s; proxy_send_timeout 4s;
         proxy_http_version 1.1; proxy_set_header Connection \"\"; proxy_set_header Host $host;
         proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
         proxy_request_buffering off;
         proxy_cache_path @DIR@/cache keys_zone=answers:10m;
-        proxy_cache_key $host$request_uri;
-        server {
-            listen 127.0.0.1:@PORT@;
-            location / { proxy_pass http://127.0.0.1:@ORIGIN@; }
-            location /p/ { proxy_pass http://127.0.0.1:@ORIGIN@; proxy_cache answers; }
-            location /r/ { proxy_pass http://127.0.0.1:@ORIGIN@; proxy_cache answers; }
-        }
-    }";
+        proxy_cache_key $host$request_uri;"
+    server "location / { proxy_pass http://127.0.0.1:@ORIGIN@; }
+        location /p/ { proxy_pass http://127.0.0.1:@ORIGIN@; proxy_cache answers; }
+        location /r/ { proxy_pass http://127.0.0.1:@ORIGIN@; proxy_cache answers; }"
+};
 
 const GROUPS: &[&str] = &["A", "B", "C", "D", "E", "F", "G", "H", "R0", "R1", "R2", "R3,R4,R5,R6,R7,R8,R9"];
 

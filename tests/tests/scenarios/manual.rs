@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use millstream_tests::prefix::Prefix;
-use millstream_tests::server::{binary, is_nginx};
+use millstream_tests::server::binary;
 
 const PAGES: &[&str] = &[
     "",
@@ -39,9 +39,7 @@ fn complaints(program: &str, arguments: &[&str], file: &Path) -> Option<(bool, S
 
 #[test]
 fn every_manual_page_is_one_that_man_takes_without_a_warning() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let prefix = Prefix::new();
     for name in PAGES {
         let page = printed(&format!("man {name}"));
@@ -64,9 +62,7 @@ fn every_manual_page_is_one_that_man_takes_without_a_warning() {
 
 #[test]
 fn a_page_of_a_command_that_is_not_there_is_an_error() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for words in [&["man", "bake"][..], &["man", "man"], &["completions", "dos"]] {
         let output = Command::new(binary()).args(words).output().expect("the binary runs");
         assert!(!output.status.success() && output.stdout.is_empty(), "{words:?}");
@@ -75,9 +71,7 @@ fn a_page_of_a_command_that_is_not_there_is_an_error() {
 
 #[test]
 fn every_shell_accepts_its_completions() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let prefix = Prefix::new();
     for (shell, check) in
         [("bash", "-n"), ("zsh", "-n"), ("fish", "--no-execute"), ("elvish", ""), ("powershell", "")]
@@ -98,9 +92,7 @@ fn every_shell_accepts_its_completions() {
 
 #[test]
 fn bash_completes_commands_and_their_options() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let prefix = Prefix::new();
     prefix.write("script", &printed("completions bash"));
     let completed = |words: &str, last: usize| {

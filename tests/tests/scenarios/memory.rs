@@ -8,17 +8,12 @@ use millstream_tests::server::Server;
 
 const CONNECTIONS: usize = 5_000;
 
-const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; worker_rlimit_nofile 20000;
-    events { worker_connections 16000; }
-    http {
-        access_log off;
-        keepalive_timeout 600;
-        upstream api { server @ORIGIN@; keepalive 16; }
-        server {
-            listen 127.0.0.1:@PORT@;
-            location / { proxy_pass http://api; proxy_http_version 1.1; proxy_set_header Connection \"\"; }
-        }
-    }";
+const SITE: &str = site! {
+    main "worker_rlimit_nofile 20000;" events "worker_connections 16000;"
+    http "keepalive_timeout 600;
+        upstream api { server @ORIGIN@; keepalive 16; }"
+    server "location / { proxy_pass http://api; proxy_http_version 1.1; proxy_set_header Connection \"\"; }"
+};
 
 fn open(server: &Server, count: usize) -> Vec<Client> {
     (0..count)

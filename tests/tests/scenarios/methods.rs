@@ -32,7 +32,7 @@ const EXCEPT: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/e
 fn a_limit_except_holds_for_all_methods_that_it_does_not_name() {
     let (origin, other) = (Origin::fixed(200, &[], b"usual"), Origin::fixed(200, &[], b"other"));
     let server = Server::start(EXCEPT, &[("ORIGIN", &origin.address()), ("OTHER", &other.address())]);
-    std::fs::write(server.prefix().join("users"), "ann:{PLAIN}secret").expect("own directory");
+    server.prefix().write("users", "ann:{PLAIN}secret");
     for (method, path, status, body) in [
         ("GET", "/read", 200, "usual"),
         ("HEAD", "/read", 200, ""),
@@ -49,13 +49,13 @@ fn a_limit_except_holds_for_all_methods_that_it_does_not_name() {
         ("POST", "/nested/open", 200, "usual"),
         ("POST", "/page", 200, "other"),
     ] {
-        let answer = server.client().request(method, path, &[]).expect("an answer");
+        let answer = server.request(method, path, &[]);
         assert_eq!(answer.status, status, "{method} {path}");
         assert!(answer.text().contains(body), "{method} {path}: {}", answer.text());
         assert_eq!(answer.field("x-place").is_some(), path == "/write", "{method} {path}");
     }
     let fields = [("Authorization", "Basic YW5uOnNlY3JldA==")];
-    assert_eq!(server.client().request("PUT", "/write", &fields).expect("an answer").text(), "usual");
+    assert_eq!(server.request("PUT", "/write", &fields).text(), "usual");
     wait::until("a log of its own", || server.prefix().read("writes.log").matches("PUT /write").count() == 2);
     assert!(!server.prefix().read("all.log").contains("PUT /write"));
 }

@@ -1,6 +1,5 @@
 //! `GET …/metrics`: each figure is read after what it counts was caused, and there is none that nothing causes.
 
-use rustix::process::Signal;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,7 +13,7 @@ use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Request, Step, answer};
 use millstream_tests::ports;
 use millstream_tests::prefix::Prefix;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::wait;
 use millstream_wire::h2::error_code::ErrorCode;
 use millstream_wire::h2::write;
@@ -137,8 +136,7 @@ struct Counted {
 impl Counted {
     fn samples(&self) -> BTreeMap<String, f64> {
         let mut reader = self.reader.borrow_mut();
-        reader.send("GET /api/metrics HTTP/1.1\r\nHost: figures\r\n\r\n").expect("sent");
-        let text = reader.answer().expect("an answer").text();
+        let text = reader.ask("GET /api/metrics HTTP/1.1\r\nHost: figures\r\n\r\n").text();
         let lines = text.lines().filter(|line| !line.starts_with('#'));
         let parsed = lines.map(|line| {
             let (name, value) = line.rsplit_once(' ').expect("a name and a value");
@@ -197,19 +195,15 @@ impl Counted {
     }
 
     fn post(&self, path: &str, body: &str, field: &str) -> u16 {
-        let mut client = self.client();
         let length = body.len();
         let head = format!("POST {path} HTTP/1.1\r\nHost: figures\r\nContent-Type: application/json\r\n");
-        client.send(format!("{head}{field}\r\nContent-Length: {length}\r\n\r\n{body}")).expect("sent");
-        client.answer().expect("an answer").status
+        self.client().ask(format!("{head}{field}\r\nContent-Length: {length}\r\n\r\n{body}")).status
     }
 }
 
 #[test]
 fn every_figure_of_the_metrics_grows_by_what_it_counts() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (gate, closed) = (Arc::new(Gate::default()), ports::free().to_string());
     let origin = api(&gate);
     let tls_port = ports::free();
@@ -247,8 +241,7 @@ fn every_figure_of_the_metrics_grows_by_what_it_counts() {
 
 /// Counts continue over a reload, even of what each configuration recreates.
 fn reload(counted: &Counted, before: &BTreeMap<String, f64>) {
-    counted.server.signal(Signal::HUP);
-    wait::until("the next configuration is in force", || counted.server.log().contains("configuration 2 is"));
+    counted.server.reload();
     let after = counted.samples();
     let lost = before.iter().filter(|(name, value)| {
         let counts = name.contains("_total") || name.contains("_count");

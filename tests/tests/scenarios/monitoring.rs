@@ -82,18 +82,16 @@ fn each_alert_has_a_test_that_promtool_passes() {
     }
 }
 
-const SITE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        dashboard 127.0.0.1:@DASHBOARD@;
+const SITE: &str = site! {
+    main "worker_processes 2;"
+    http "dashboard 127.0.0.1:@DASHBOARD@;
         proxy_cache_path memory keys_zone=answers:1m;
         upstream api { server @ORIGIN@; keepalive 8; }
-        # Names that a label has to escape.
-        server { listen 127.0.0.1:@PORT@; server_name \"a\\\\b.example\"; status_zone \"of \\\"all\\\"\";
-            location / { proxy_pass http://api; proxy_cache answers; proxy_cache_valid 1s; }
-            location ~ \"^/odd\\\\.(a|b)$\" { return 204; }
-        }
-    }";
+        # Names that a label has to escape."
+    server "server_name \"a\\\\b.example\"; status_zone \"of \\\"all\\\"\";
+        location / { proxy_pass http://api; proxy_cache answers; proxy_cache_valid 1s; }
+        location ~ \"^/odd\\\\.(a|b)$\" { return 204; }"
+};
 
 struct Prometheus {
     _process: Running,
@@ -125,7 +123,7 @@ impl Prometheus {
     }
 
     fn asked(&self, path: &str) -> Value {
-        serde_json::from_str(&client::get(self.port, path).text()).expect("JSON")
+        client::get(self.port, path).json()
     }
 
     /// The single value of an expression; `None` without one.
@@ -208,18 +206,15 @@ fn sample(dashboard: u16, name: &str) -> Option<f64> {
     line?.rsplit_once(' ')?.1.parse().ok()
 }
 
-const STALE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        dashboard 127.0.0.1:@DASHBOARD@; api_allow local;
-        proxy_cache_path memory keys_zone=answers:1m;
-        server { listen 127.0.0.1:@PORT@;
-            location / {
-                proxy_pass http://@ORIGIN@; proxy_cache answers; proxy_cache_valid 200 1h; proxy_cache_background_update on;
-                proxy_cache_use_stale @WHEN@;
-            }
-        }
-    }";
+const STALE: &str = site! {
+    main "worker_processes 1;"
+    http "dashboard 127.0.0.1:@DASHBOARD@; api_allow local;
+        proxy_cache_path memory keys_zone=answers:1m;"
+    server "location / {
+            proxy_pass http://@ORIGIN@; proxy_cache answers; proxy_cache_valid 200 1h; proxy_cache_background_update on;
+            proxy_cache_use_stale @WHEN@;
+        }"
+};
 
 /// Asks, makes the stored response stale, and asks again until `is_over`, by the response's text and the
 /// count of failures.
@@ -236,17 +231,14 @@ fn stale_on_error(when: &str, then: &[Step], is_over: fn(&str, f64) -> bool) {
     let mut purging = client::Client::connect(dashboard).expect("it listens");
     let body = "{\"all\": true, \"soft\": true}";
     let head = "POST /api/9/http/caches/answers/purge HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ";
-    purging.send(format!("{head}{}\r\n\r\n{body}", body.len())).expect("it reads");
-    assert_eq!(purging.answer().expect("an answer").status, 200);
+    assert_eq!(purging.ask(format!("{head}{}\r\n\r\n{body}", body.len())).status, 200);
     let failures = || sample(dashboard, "millstream_cache_stale_on_error_total{cache=\"answers\"}");
     wait::until(when, || is_over(&server.get("/").text(), failures().expect("it is counted")));
 }
 
 #[test]
 fn a_stale_response_counts_as_a_failure_only_if_the_upstream_failed() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     // A refresh in the background gives STALE once, and then what it fetched.
     stale_on_error("updating", &answer(200, &[], b"again"), |text, failures| {
         assert_eq!(failures, 0.0, "a refresh in the background is no failure");
@@ -262,9 +254,7 @@ fn a_stale_response_counts_as_a_failure_only_if_the_upstream_failed() {
 
 #[test]
 fn the_process_its_version_its_caches_and_its_reloads_are_among_the_metrics() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"hello");
     let dashboard = ports::free();
     let server =

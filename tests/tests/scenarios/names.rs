@@ -5,25 +5,20 @@ use millstream_tests::name_server::NameServer;
 use millstream_tests::origin::Origin;
 use millstream_tests::ports;
 use millstream_tests::prefix::Prefix;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::wait;
-use rustix::process::Signal;
 use serde_json::Value;
 
-const FOLLOWED: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
-    http {
-        access_log off;
-        resolver @NAMES@;
+const FOLLOWED: &str = site! {
+    log "info"
+    http "resolver @NAMES@;
         resolver_timeout 1s;
-        upstream api { zone api 64k; server api.test:@PORT1@ resolve max_fails=0; }
-        server {
-            listen 127.0.0.1:@PORT@;
-            add_header X-Addr $upstream_addr always;
-            location / { proxy_pass http://api; proxy_connect_timeout 5s; }
-            location /by/ { proxy_pass http://$arg_host:@PORT1@/; }
-            location /patient/ { resolver_timeout 25s; proxy_pass http://$arg_host:@PORT1@/; }
-        }
-    }";
+        upstream api { zone api 64k; server api.test:@PORT1@ resolve max_fails=0; }"
+    server "add_header X-Addr $upstream_addr always;
+        location / { proxy_pass http://api; proxy_connect_timeout 5s; }
+        location /by/ { proxy_pass http://$arg_host:@PORT1@/; }
+        location /patient/ { resolver_timeout 25s; proxy_pass http://$arg_host:@PORT1@/; }"
+};
 
 fn start(names: &NameServer, origin: &Origin) -> Server {
     let port = origin.port().to_string();
@@ -64,10 +59,7 @@ fn a_name_server_that_fails_changes_nothing_and_a_reload_keeps_what_was_known() 
     names.fail("api.test");
     wait::until("the failure is told", || server.log().contains("api.test could not be resolved"));
     assert_eq!(server.get("/").status, 200);
-    server.signal(Signal::HUP);
-    wait::until("the next configuration is in force", || {
-        server.log().contains("configuration 2 is in force")
-    });
+    server.reload();
     assert_eq!(server.get("/").status, 200);
 }
 
@@ -84,16 +76,11 @@ fn a_dead_name_does_not_stop_a_start_and_is_up_when_it_is_found() {
 #[test]
 fn a_dead_name_among_servers_is_down_and_the_others_answer() {
     let origin = Origin::fixed(200, &[], b"here");
-    let text = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-        http {
-            access_log off;
-            upstream api { server nobody.invalid:80; server @ORIGIN@; }
-            server {
-                listen 127.0.0.1:@PORT@;
-                location / { proxy_pass http://api; }
-                location /dead/ { proxy_pass http://other.invalid/; }
-            }
-        }";
+    let text = site! {
+        http "upstream api { server nobody.invalid:80; server @ORIGIN@; }"
+        server "location / { proxy_pass http://api; }
+            location /dead/ { proxy_pass http://other.invalid/; }"
+    };
     let server = Server::start_in(Prefix::new(), text, &[("ORIGIN", &origin.address())]);
     for _ in 0..4 {
         assert_eq!(server.get("/").text(), "here");
@@ -182,17 +169,13 @@ fn addresses_of_one_name_take_turns_and_the_next_is_tried() {
 #[test]
 fn keys_and_clients_keep_their_server() {
     let (one, two) = (Origin::fixed(200, &[], b"one"), Origin::fixed(200, &[], b"two"));
-    let text = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; worker_processes 2; events {}
-        http {
-            access_log off;
-            upstream keys { hash $arg_key consistent; server @ONE@; server @TWO@; }
-            upstream clients { ip_hash; server @ONE@; server @TWO@; }
-            server {
-                listen 127.0.0.1:@PORT@;
-                location /keys { proxy_pass http://keys; }
-                location /clients { proxy_pass http://clients; }
-            }
-        }";
+    let text = site! {
+        main "worker_processes 2;"
+        http "upstream keys { hash $arg_key consistent; server @ONE@; server @TWO@; }
+            upstream clients { ip_hash; server @ONE@; server @TWO@; }"
+        server "location /keys { proxy_pass http://keys; }
+            location /clients { proxy_pass http://clients; }"
+    };
     let server = Server::start(text, &[("ONE", &one.address()), ("TWO", &two.address())]);
     let mut found = std::collections::HashSet::new();
     for key in 0..40 {
@@ -208,9 +191,7 @@ fn keys_and_clients_keep_their_server() {
 
 #[test]
 fn look_ups_are_counted_under_the_zone_of_their_resolver_and_go_on_over_a_reload() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (names, origin) = (NameServer::start(), Origin::fixed(200, &[], b"here"));
     names.say("api.test", &["127.0.0.1"], 60);
     names.fail("broken.test");
@@ -224,9 +205,7 @@ fn look_ups_are_counted_under_the_zone_of_their_resolver_and_go_on_over_a_reload
     assert_eq!(server.get("/").text(), "here");
     assert_eq!(server.get("/by/?host=broken.test").status, 502);
     assert_eq!(server.get("/by/?host=nobody.test").status, 502);
-    let told = || -> Value {
-        serde_json::from_slice(&client::get(looked, "/api/9/resolvers/dns").body).expect("JSON")
-    };
+    let told = || -> Value { client::get(looked, "/api/9/resolvers/dns").json() };
     let before = told();
     let of = |told: &Value, word: &str| told["responses"][word].as_u64().expect("a count");
     assert_eq!(
@@ -235,10 +214,7 @@ fn look_ups_are_counted_under_the_zone_of_their_resolver_and_go_on_over_a_reload
         "{before}"
     );
     assert_eq!(before["requests"]["name"], 3);
-    server.signal(Signal::HUP);
-    wait::until("the next configuration is in force", || {
-        server.log().contains("configuration 2 is in force")
-    });
+    server.reload();
     let after = told();
     assert!(of(&after, "noerror") >= 1 && of(&after, "servfail") == 1, "{after}");
 }

@@ -9,25 +9,22 @@ use millstream_tests::load::Load;
 use millstream_tests::name_server::NameServer;
 use millstream_tests::nginx_clients::{Exporter, plus};
 use millstream_tests::origin::{Origin, Request, answer};
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::{ports, wait};
 use serde_json::{Value, json};
 
-const TEMPLATE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log notice; events {}
-http {
-    access_log off;
-    dashboard 127.0.0.1:@DASHBOARD@;
-    @RIGHTS@
-    resolver @NAMES@ status_zone=names;
-    proxy_cache_path memory keys_zone=answers:1m;
-    limit_req_zone $binary_remote_addr zone=slow:1m rate=1r/m;
-    limit_conn_zone $binary_remote_addr zone=few:1m;
-    upstream api { zone api 64k; server @ORIGIN@ max_conns=90; keepalive 4; queue 5; }
-    # One name, two peers.
-    upstream many { zone many 64k; server many.test:80 resolve; server 127.0.0.1:1 down; }
-    server {
-        listen 127.0.0.1:@PORT@;
-        status_zone web;
+const TEMPLATE: &str = site! {
+    main "worker_processes 2;" log "notice"
+    http "dashboard 127.0.0.1:@DASHBOARD@;
+        @RIGHTS@
+        resolver @NAMES@ status_zone=names;
+        proxy_cache_path memory keys_zone=answers:1m;
+        limit_req_zone $binary_remote_addr zone=slow:1m rate=1r/m;
+        limit_conn_zone $binary_remote_addr zone=few:1m;
+        upstream api { zone api 64k; server @ORIGIN@ max_conns=90; keepalive 4; queue 5; }
+        # One name, two peers.
+        upstream many { zone many 64k; server many.test:80 resolve; server 127.0.0.1:1 down; }"
+    server "status_zone web;
         location / {
             status_zone site;
             proxy_pass http://api; proxy_http_version 1.1; proxy_set_header Connection \"\";
@@ -37,9 +34,8 @@ http {
         location /checked { proxy_pass http://api; health_check interval=1h; }
         location /limited { limit_req zone=slow; stub_status; }
         location /many { proxy_pass http://many; }
-        location /stub_status { status_zone off; stub_status; }
-    }
-}";
+        location /stub_status { status_zone off; stub_status; }"
+};
 
 struct Busy {
     server: Server,
@@ -100,9 +96,7 @@ impl Busy {
 
 #[test]
 fn the_exporter_tells_of_the_api_of_nginx_plus_what_was_caused() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let busy = Busy::start("");
     let Some(exporter) = Exporter::start(&format!("http://127.0.0.1:{}/api", busy.dashboard), true) else {
         return;
@@ -187,9 +181,7 @@ fn named(name: &str, labels: &str) -> String {
 
 #[test]
 fn the_exporter_tells_of_stub_status_what_was_caused() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let busy = Busy::start("");
     let url = format!("http://127.0.0.1:{}/stub_status", busy.server.port());
     let Some(exporter) = Exporter::start(&url, false) else { return };
@@ -213,9 +205,7 @@ fn the_exporter_tells_of_stub_status_what_was_caused() {
 
 #[test]
 fn the_client_of_nginx_plus_reads_everything_that_is_here() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let busy = Busy::start("api_token secret;");
     let Some(refused) = plus(busy.dashboard, "", &["read", "api"]) else { return };
     let refused = refused.expect_err("it shows no token");
@@ -276,9 +266,7 @@ fn the_client_of_nginx_plus_reads_everything_that_is_here() {
 
 #[test]
 fn the_client_of_nginx_plus_adds_drains_and_removes_servers_and_no_request_fails() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let busy = Busy::start("api_token secret;");
     let other = Origin::fixed(200, &[], b"12345");
     let (one, two) = (busy.origin.address(), other.address());

@@ -4,32 +4,28 @@
 use millstream_tests::client::{self, Answer, Client};
 use millstream_tests::gunicorn::programs;
 use millstream_tests::origin::Origin;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::{ports, wait, workspace};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-const TEMPLATE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log notice; events {}
-http {
-    access_log off;
-    dashboard 127.0.0.1:@DASHBOARD@;
-    api_token secret;
-    resolver 127.0.0.1:1 status_zone=a;
-    proxy_cache_path @DIR@/cache keys_zone=a:1m;
-    limit_req_zone $binary_remote_addr zone=a:1m rate=1r/s;
-    limit_conn_zone $binary_remote_addr zone=a:1m;
-    upstream a { zone a 64k; server @ORIGIN@; server @ORIGIN@ down; }
-    server {
-        listen 127.0.0.1:@PORT@;
-        status_zone a;
+const TEMPLATE: &str = site! {
+    main "worker_processes 2;" log "notice"
+    http "dashboard 127.0.0.1:@DASHBOARD@;
+        api_token secret;
+        resolver 127.0.0.1:1 status_zone=a;
+        proxy_cache_path @DIR@/cache keys_zone=a:1m;
+        limit_req_zone $binary_remote_addr zone=a:1m rate=1r/s;
+        limit_conn_zone $binary_remote_addr zone=a:1m;
+        upstream a { zone a 64k; server @ORIGIN@; server @ORIGIN@ down; }"
+    server "status_zone a;
         location / {
             status_zone a; limit_req zone=a burst=100 nodelay; limit_conn a 10;
             proxy_pass http://a; proxy_cache a; proxy_cache_valid 200 1h; proxy_cache_key $uri;
-        }
-    }
-}";
+        }"
+};
 
 /// A server whose every zone, upstream and cache is called `a`.
 struct Described {
@@ -70,16 +66,13 @@ impl Described {
         let head = format!(
             "{method} {path} HTTP/1.1\r\nHost: localhost\r\n{fields}Content-Length: {length}\r\n\r\n"
         );
-        client.send(head + body).expect("sent");
-        client.answer().expect("an answer")
+        client.ask(head + body)
     }
 }
 
 #[test]
 fn every_described_path_answers_as_it_is_described() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let described = Described::start();
     let token = ("Authorization", "Bearer secret");
     let operations = described.operations();
@@ -98,9 +91,7 @@ fn every_described_path_answers_as_it_is_described() {
 
 #[test]
 fn every_described_change_is_refused_to_whoever_shows_no_token() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let described = Described::start();
     let operations = described.operations();
     let changes: Vec<_> = operations.iter().filter(|(method, ..)| method != "GET").collect();
@@ -117,9 +108,7 @@ fn every_described_change_is_refused_to_whoever_shows_no_token() {
 
 #[test]
 fn requests_made_out_of_the_description_get_no_answer_that_it_does_not_describe() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let described = Described::start();
     let folder = tempfile::tempdir().expect("a folder");
     let said = folder.path().join("said");

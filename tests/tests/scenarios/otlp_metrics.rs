@@ -11,21 +11,17 @@ use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequ
 use rustix::process::Signal;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-const TEMPLATE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
-http {
-    access_log off;
-    otel_exporter { endpoint @COLLECTOR@; metrics_interval @EVERY@; }
-    otel_service_name shop;
-    otel_resource_attr deployment.environment test;
-    upstream api { server @ORIGIN@; }
-    server {
-        listen 127.0.0.1:@PORT@;
-        server_name site.test;
+const TEMPLATE: &str = site! {
+    main "worker_processes 2;" log "info"
+    http "otel_exporter { endpoint @COLLECTOR@; metrics_interval @EVERY@; }
+        otel_service_name shop;
+        otel_resource_attr deployment.environment test;
+        upstream api { server @ORIGIN@; }"
+    server "server_name site.test;
         location / { proxy_pass http://api; }
         location /made { return 404; }
-        location /api/ { status_zone off; api; }
-    }
-}";
+        location /api/ { status_zone off; api; }"
+};
 
 fn values<'v>(collector: &'v str, every: &'v str, origin: &'v str) -> [(&'static str, &'v str); 3] {
     [("COLLECTOR", collector), ("EVERY", every), ("ORIGIN", origin)]
@@ -80,8 +76,7 @@ fn what_a_collector_is_told_is_what_was_caused() {
     let first = sample(&exports, zone, &well).expect("it is told");
     assert!(before <= first.start_time_unix_nano && first.start_time_unix_nano <= first.time_unix_nano);
     // A reload begins nothing anew.
-    server.signal(Signal::HUP);
-    wait::until("the reload", || server.log().contains("configuration 2 is in force"));
+    server.reload();
     assert_eq!(server.get("/").status, 200);
     wait::until("it is told", || count(&collector.metrics(), zone, &well) == Some(6));
     let after = sample(&collector.metrics(), zone, &well).expect("it is told");

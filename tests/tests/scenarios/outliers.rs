@@ -4,23 +4,19 @@ use millstream_tests::load::Load;
 use millstream_tests::origin::{Origin, answer};
 use millstream_tests::server::Server;
 use millstream_tests::wait;
-use rustix::process::Signal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-const TWO: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; worker_processes 2; events {}
-    http {
-        access_log off;
-        upstream api {
+const TWO: &str = site! {
+    main "worker_processes 2;" log "info"
+    http "upstream api {
             server @ONE@ max_fails=0; server @TWO@ max_fails=0;
             outlier_ejection @TERMS@;
-        }
-        server {
-            listen 127.0.0.1:@PORT@; status_zone off;
-            location / { proxy_pass http://api; }
-            location /api/ { api; }
-        }
-    }";
+        }"
+    server "status_zone off;
+        location / { proxy_pass http://api; }
+        location /api/ { api; }"
+};
 
 fn values<'v>(one: &'v str, two: &'v str, terms: &'v str) -> [(&'static str, &'v str); 3] {
     [("ONE", one), ("TWO", two), ("TERMS", terms)]
@@ -37,8 +33,7 @@ fn said(server: &Server, words: &[&str]) -> usize {
 }
 
 fn second(server: &Server) -> (String, u64) {
-    let told: serde_json::Value =
-        serde_json::from_str(&server.get("/api/9/http/upstreams/api").text()).expect("JSON");
+    let told = server.get("/api/9/http/upstreams/api").json();
     let peer = &told["peers"][1];
     (peer["state"].as_str().unwrap_or_default().to_owned(), peer["ejections"].as_u64().unwrap_or_default())
 }
@@ -70,8 +65,7 @@ fn a_server_that_answers_errors_is_out_over_a_reload_and_back_when_it_is_well() 
     for _ in 0..20 {
         assert_eq!(server.get("/").text(), "steady");
     }
-    server.signal(Signal::HUP);
-    wait::until("the reload", || server.log().contains("configuration 2 is in force"));
+    server.reload();
     if second(&server).0 == "ejected" {
         assert_eq!(two.count(), asked, "a reload brings nobody back");
     }
@@ -89,8 +83,7 @@ fn a_server_that_answers_errors_is_out_over_a_reload_and_back_when_it_is_well() 
     });
     let without = TWO.replace("outlier_ejection @TERMS@;", "");
     server.rewrite(&without, &values(&first, &other, terms));
-    server.signal(Signal::HUP);
-    wait::until("the reload", || server.log().contains("configuration 3 is in force"));
+    server.reload();
     wait::until("it is up", || second(&server).0 == "up");
 }
 

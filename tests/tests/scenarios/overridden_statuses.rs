@@ -10,74 +10,22 @@ use millstream_tests::prefix::Prefix;
 use millstream_tests::server::Server;
 use millstream_wire::h2::error_code::ErrorCode;
 
-/// What responds, and its own body; `None` if unknown here.
-const TARGETS: [(&str, &str, Option<&str>); 27] = [
-    ("text", "return 200 body;", Some("body")),
-    ("found", "return 200;", Some("")),
-    ("nothing", "return 204;", Some("")),
-    ("unmodified", "return 304;", Some("")),
-    ("file", "alias @DIR@/file.txt; default_type text/plain;", Some("a file")),
-    (
-        "squeezed",
-        "alias @DIR@/file.txt; default_type text/plain; gzip on; gzip_min_length 1; gzip_types text/plain;",
-        None,
-    ),
-    ("list/", "alias @DIR@/list/; autoindex on;", None),
-    ("gif", "empty_gif;", None),
-    ("counts", "stub_status;", None),
-    ("included", "alias @DIR@/page.html; ssi on; default_type text/html;", Some("a body here")),
-    (
-        "changed",
-        "sub_filter body other; sub_filter_types *; proxy_pass http://@ORIGIN@/length;",
-        Some("other"),
-    ),
-    ("length", "proxy_pass http://@ORIGIN@/length;", Some("body")),
-    ("chunks", "proxy_pass http://@ORIGIN@/chunks;", Some("body")),
-    ("unbuffered", "proxy_buffering off; proxy_pass http://@ORIGIN@/chunks;", Some("body")),
-    ("up-204", "proxy_pass http://@ORIGIN@/204;", Some("")),
-    ("up-304", "proxy_pass http://@ORIGIN@/304;", Some("")),
-    ("up-304-length", "proxy_pass http://@ORIGIN@/304-length;", Some("")),
-    ("fastcgi", "fastcgi_pass 127.0.0.1:@FASTCGI@;", Some("body")),
-    ("uwsgi", "uwsgi_pass 127.0.0.1:@UWSGI@;", Some("body")),
-    ("scgi", "scgi_pass 127.0.0.1:@SCGI@;", Some("body")),
-    (
-        "cached",
-        "proxy_cache answers; proxy_cache_valid any 1h; proxy_pass http://@ORIGIN@/length;",
-        Some("body"),
-    ),
-    (
-        "cached-chunks",
-        "proxy_cache answers; proxy_cache_valid any 1h; proxy_pass http://@ORIGIN@/chunks;",
-        Some("body"),
-    ),
-    (
-        "cached-204",
-        "proxy_cache answers; proxy_cache_valid any 1h; proxy_pass http://@ORIGIN@/204;",
-        Some(""),
-    ),
-    (
-        "cached-gzip",
-        "proxy_cache answers; proxy_cache_valid any 1h; gzip on; gzip_min_length 1; gzip_types *; proxy_pass http://@ORIGIN@/length;",
-        None,
-    ),
-    (
-        "slices",
-        "slice 2; proxy_cache answers; proxy_cache_valid any 1h; proxy_set_header Range $slice_range; proxy_pass http://@ORIGIN@/pieces;",
-        Some("body"),
-    ),
-    (
-        "kept",
-        "proxy_store on; proxy_store_access user:rw; root @DIR@/kept; proxy_pass http://@ORIGIN@/length;",
-        Some("body"),
-    ),
-    ("led", "proxy_pass http://@ORIGIN@/led;", Some("body")),
-];
+/// What responds, its own body (`None` if unknown here), and the directives that make it respond.
+fn targets() -> impl Iterator<Item = (&'static str, Option<&'static str>, &'static str)> {
+    let rows = include_str!("overridden_statuses/targets.tsv").lines().skip(1);
+    rows.map(|row| match row.split('\t').collect::<Vec<_>>()[..] {
+        [name, "unknown", content] => (name, None, content),
+        [name, "empty", content] => (name, Some(""), content),
+        [name, body, content] => (name, Some(body), content),
+        _ => panic!("{row:?}"),
+    })
+}
 
 const STATUSES: [u16; 7] = [200, 204, 205, 206, 302, 304, 404];
 
 fn site(origin: &Origin, applications: &[(&str, &Application)]) -> Server {
     let mut locations = String::new();
-    for (name, content, _) in TARGETS {
+    for (name, _, content) in targets() {
         locations.push_str(&format!("location = /t/{name} {{ {content} }}\n"));
         for status in STATUSES {
             locations.push_str(&format!(
@@ -87,21 +35,17 @@ fn site(origin: &Origin, applications: &[(&str, &Application)]) -> Server {
             ));
         }
     }
-    let template = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        proxy_cache_path @DIR@/cache keys_zone=answers:1m;
-        proxy_cache_key $request_uri$request_method$slice_range;
-        proxy_http_version 1.1;
-        server {
-            listen 127.0.0.1:@PORT@;
-            http2 on;
+    let template = site! {
+        main "worker_processes 1;"
+        http "proxy_cache_path @DIR@/cache keys_zone=answers:1m;
+            proxy_cache_key $request_uri$request_method$slice_range;
+            proxy_http_version 1.1;"
+        server "http2 on;
             keepalive_requests 10000;
             location = /after { return 200 after; }
             location = /part { return 200 body; }
-            @LOCATIONS@
-        }
-    }";
+            @LOCATIONS@"
+    };
     let template = template.replace("@LOCATIONS@", &locations);
     let prefix = Prefix::new();
     let folder = prefix.path();
@@ -165,10 +109,10 @@ fn framing_is_sound(about: &str, method: &str, answer: &Answer) {
 }
 
 fn ways(status: u16) -> impl Iterator<Item = (&'static str, String, Option<&'static str>)> {
-    TARGETS.iter().flat_map(move |(name, _, own)| {
+    targets().flat_map(move |(name, own, _)| {
         let by_return = ["GET", "HEAD", "POST", "OPTIONS", "GET"].map(|method| (method, ""));
         let ways = by_return.into_iter().chain([("GET", "/intercepted")]);
-        ways.map(move |(method, before)| (method, format!("{before}/{status}/{name}"), *own))
+        ways.map(move |(method, before)| (method, format!("{before}/{status}/{name}"), own))
     })
 }
 
@@ -204,8 +148,7 @@ fn the_response_behind_one_with_another_status_is_the_next_requests_own() {
             let second = client.answer().unwrap_or_else(|error| panic!("behind {about}: {error}"));
             assert_eq!((second.status, second.text()), (200, "after".to_owned()), "behind {about}");
         }
-        client.send("GET /after HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").expect("sent");
-        assert_eq!(client.answer().expect("an answer").text(), "after");
+        assert_eq!(client.ask("GET /after HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").text(), "after");
         assert_eq!(client.rest_of_connection().expect("the end"), b"", "{status}");
     });
 }
@@ -233,39 +176,35 @@ fn a_stream_ends_with_the_head_of_a_status_that_has_no_body() {
     });
 }
 
-const PAGES: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        proxy_cache_path @DIR@/cache keys_zone=answers:1m;
-        server {
-            listen 127.0.0.1:@PORT@;
-            http2 on;
-            location = /file { return 404; error_page 404 =200 /f; }
-            location = /f { alias @DIR@/file.txt; default_type text/plain; }
-            location = /typed { return 502; error_page 502 =200 /pg; }
-            location = /pg { default_type application/grpc; add_header grpc-status 14; return 204; }
-            location = /also-typed { return 502; error_page 502 =200 /pg304; }
-            location = /pg304 { default_type application/grpc; return 304; }
-            location /closed { return 444; }
-            location /left { return 499; }
-            location /tried { try_files /none =444; }
-            location /paged { return 404; error_page 404 @closed; }
-            location @closed { return 444; }
-            location /if { if ($request_method) { return 444; } }
-            location = /after { return 200 after; }
-            location = /interim { return 100; }
-            location /cached {
-                proxy_cache answers; proxy_cache_valid any 1h; proxy_pass http://@ORIGIN@;
-                error_page 412 @unmet;
-            }
-            location /plain { proxy_cache answers; proxy_cache_valid any 1h; proxy_pass http://@ORIGIN@; }
-            location @unmet { return 200 \"another one\"; }
+const PAGES: &str = site! {
+    main "worker_processes 1;"
+    http "proxy_cache_path @DIR@/cache keys_zone=answers:1m;"
+    server "http2 on;
+        location = /file { return 404; error_page 404 =200 /f; }
+        location = /f { alias @DIR@/file.txt; default_type text/plain; }
+        location = /typed { return 502; error_page 502 =200 /pg; }
+        location = /pg { default_type application/grpc; add_header grpc-status 14; return 204; }
+        location = /also-typed { return 502; error_page 502 =200 /pg304; }
+        location = /pg304 { default_type application/grpc; return 304; }
+        location /closed { return 444; }
+        location /left { return 499; }
+        location /tried { try_files /none =444; }
+        location /paged { return 404; error_page 404 @closed; }
+        location @closed { return 444; }
+        location /if { if ($request_method) { return 444; } }
+        location = /after { return 200 after; }
+        location = /interim { return 100; }
+        location /cached {
+            proxy_cache answers; proxy_cache_valid any 1h; proxy_pass http://@ORIGIN@;
+            error_page 412 @unmet;
         }
-    }";
+        location /plain { proxy_cache answers; proxy_cache_valid any 1h; proxy_pass http://@ORIGIN@; }
+        location @unmet { return 200 \"another one\"; }"
+};
 
 fn pages(origin: &str) -> Server {
     let prefix = Prefix::new();
-    std::fs::write(prefix.path().join("file.txt"), "a file").expect("written");
+    prefix.write("file.txt", "a file");
     Server::start_in(prefix, PAGES, &[("ORIGIN", origin)])
 }
 
@@ -346,8 +285,7 @@ fn a_failed_condition_on_what_is_stored_is_an_error_like_any_other() {
         assert_eq!(status, 412, "{time}");
         assert!(text.contains("<h1>412 Precondition Failed</h1>"), "{time}: {text}");
         let mut frames = Frames::connect(server.port());
-        let stream = frames.get_with("/cached", &[("if-match", "\"b\"")]);
-        let over_http2 = frames.answer(stream);
+        let over_http2 = frames.ask("/cached", &[("if-match", "\"b\"")]);
         assert_eq!((over_http2.status, over_http2.text()), (412, "another one".to_owned()), "{time}");
     }
 }

@@ -10,7 +10,7 @@ use millstream_tests::client::{Answer, Client};
 use millstream_tests::frames::Frames;
 use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Request, Step, answer};
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::wait;
 
 const WRITER: Ipv4Addr = Ipv4Addr::LOCALHOST;
@@ -44,30 +44,23 @@ fn held(gate: &Arc<Gate>) -> Origin {
 }
 
 fn start(origin: &Origin, directives: &str) -> Server {
-    let template = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        proxy_cache_path @DIR@/cache levels=1:2 keys_zone=zone:1m;
-        server {
-            listen 127.0.0.1:@PORT@; http2 on;
+    let template = site! {
+        main "worker_processes 2;"
+        http "proxy_cache_path @DIR@/cache levels=1:2 keys_zone=zone:1m;"
+        server "http2 on;
             location / {
                 proxy_pass http://@ORIGIN@; proxy_http_version 1.1; proxy_cache zone; proxy_cache_invalidation rate=1r/m;
                 proxy_set_header X-Wait $http_x_wait;
                 add_header X-Cache-Status $upstream_cache_status;
                 @DIRECTIVES@
-            }
-        }
-    }";
+            }"
+    };
     Server::start(template, &[("ORIGIN", &origin.address()), ("DIRECTIVES", directives)])
 }
 
 fn ask(from: Ipv4Addr, port: u16, method: &str, path: &str, fields: &[(&str, &str)]) -> Answer {
     let mut client = Client::connect_from(from, port).expect("it listens");
     client.request(method, path, fields).expect("an answer")
-}
-
-fn status(answer: &Answer) -> &str {
-    answer.field("x-cache-status").unwrap_or("none")
 }
 
 /// Uses up the turn of a path: later changes are delayed.
@@ -77,9 +70,7 @@ fn use_turn(port: u16, method: &str, path: &str) {
 
 #[test]
 fn a_client_reads_its_own_change_at_once_and_others_keep_their_hits() {
-    if is_nginx() {
-        return; // It takes nothing out.
-    }
+    skip_on_nginx!("it takes nothing out");
     for key in
         ["", "proxy_cache_key $uri;", "proxy_cache_key $request_method$request_uri;", "proxy_cache_lock on;"]
     {
@@ -95,8 +86,8 @@ fn a_client_reads_its_own_change_at_once_and_others_keep_their_hits() {
                 for _ in 0..3 {
                     assert_eq!(get(WRITER).text(), round.to_string(), "{method} {key}");
                 }
-                assert_eq!(status(&get(WRITER)), "HIT", "what it has read is stored: {method} {key}");
-                assert_eq!(status(&get(STRANGER)), "HIT", "{method} {key}");
+                assert_eq!(get(WRITER).cache_status(), "HIT", "what it has read is stored: {method} {key}");
+                assert_eq!(get(STRANGER).cache_status(), "HIT", "{method} {key}");
             }
             let is_read = |request: &&Request| request.head.starts_with("GET") && request.target() == path;
             let reads = origin.requests().iter().filter(is_read).count();
@@ -107,13 +98,11 @@ fn a_client_reads_its_own_change_at_once_and_others_keep_their_hits() {
 
 #[test]
 fn a_change_is_seen_by_head_too_where_the_key_names_the_method() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for key in ["", "proxy_cache_key $request_method$request_uri;"] {
         let origin = versions();
         let server = start(&origin, key);
-        let head = |from| status(&ask(from, server.port(), "HEAD", "/thing", &[])).to_owned();
+        let head = |from| ask(from, server.port(), "HEAD", "/thing", &[]).cache_status().to_owned();
         assert_eq!([head(STRANGER), head(STRANGER)], ["MISS", "HIT"], "{key}");
         use_turn(server.port(), "PUT", "/thing");
         assert_eq!([head(STRANGER), head(STRANGER)], ["MISS", "HIT"], "{key}");
@@ -125,9 +114,7 @@ fn a_change_is_seen_by_head_too_where_the_key_names_the_method() {
 
 #[test]
 fn a_change_that_others_have_not_seen_yet_is_seen_on_every_connection_and_over_http_2() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = versions();
     let server = start(&origin, "");
     let port = server.port();
@@ -151,9 +138,7 @@ fn a_change_that_others_have_not_seen_yet_is_seen_on_every_connection_and_over_h
 
 #[test]
 fn what_the_response_to_a_change_names_is_seen_changed_too() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = versions();
     let server = start(&origin, "");
     let port = server.port();
@@ -166,9 +151,7 @@ fn what_the_response_to_a_change_names_is_seen_changed_too() {
 
 #[test]
 fn what_was_asked_for_before_a_change_is_not_for_the_client_that_made_it() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for directives in
         ["proxy_cache_lock on;", "proxy_cache_lock on; proxy_cache_min_uses 1; proxy_cache_valid 200 1m;"]
     {
@@ -193,9 +176,7 @@ fn what_was_asked_for_before_a_change_is_not_for_the_client_that_made_it() {
 
 #[test]
 fn a_refresh_that_began_before_a_change_brings_nothing_for_the_client_that_made_it() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let gate = Arc::new(Gate::default());
     let origin = held(&gate);
     let server = start(&origin, "proxy_cache_use_stale updating; proxy_cache_background_update on;");
@@ -204,7 +185,7 @@ fn a_refresh_that_began_before_a_change_brings_nothing_for_the_client_that_made_
     use_turn(port, "PUT", "/short");
     assert_eq!(get(STRANGER, &[]).text(), "1");
     // The refresh, whose answer is made now and comes later.
-    wait::until("it is stale", || status(&get(STRANGER, &[("X-Wait", "1")])) == "STALE");
+    wait::until("it is stale", || get(STRANGER, &[("X-Wait", "1")]).cache_status() == "STALE");
     wait::until("the refresh has been asked for", || origin.count() == 3);
     ask(WRITER, port, "PUT", "/short", &[("Content-Length", "0")]);
     assert_eq!(get(WRITER, &[]).text(), "2");
@@ -216,9 +197,7 @@ fn a_refresh_that_began_before_a_change_brings_nothing_for_the_client_that_made_
 
 #[test]
 fn clients_behind_a_trusted_proxy_are_told_apart() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for trust in [
         "set_real_ip_from 127.0.0.1; real_ip_header X-Forwarded-For;",
         "trusted_proxy 127.0.0.1; proxy_set_header X-Real-IP $forwarded_addr;",
@@ -242,9 +221,7 @@ fn clients_behind_a_trusted_proxy_are_told_apart() {
 
 #[test]
 fn behind_serve_too_a_client_reads_what_it_has_written() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for options in [&["--microcache", "60s"][..], &["--microcache", "60s", "--client-address", "hide"], &[]] {
         let origin = versions();
         let url = format!("http://{}", origin.address());

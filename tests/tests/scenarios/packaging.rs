@@ -76,9 +76,7 @@ fn success(output: &Output) -> String {
 
 #[test]
 fn the_configuration_of_the_package_passes_the_check_and_takes_sites() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let root = Root::new();
     root.prefix.write("etc/millstream/nginx.conf", &root.own(&packaged("nginx.conf")));
     let check = || success(&root.command().arg("-t").output().expect("the binary runs"));
@@ -97,9 +95,7 @@ fn the_configuration_of_the_package_passes_the_check_and_takes_sites() {
 
 #[test]
 fn the_configuration_of_the_container_stays_in_the_foreground_and_logs_to_whoever_runs_it() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let root = Root::new();
     root.prefix.write("etc/millstream/nginx.conf", &root.own(&packaged("container.conf")));
     root.prefix.write("etc/millstream/mime.types", &packaged("mime.types"));
@@ -202,9 +198,7 @@ fn after_upgrade(root: &Root) -> Output {
 
 #[test]
 fn an_upgrade_refuses_nobody_and_one_that_fails_leaves_the_old_process() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let root = Root::new();
     root.prefix.write("etc/millstream/nginx.conf", &root.own(&packaged("nginx.conf")));
     let site = format!("server {{ listen 127.0.0.1:{}; location / {{ return 200 ok; }} }}", root.port);

@@ -59,8 +59,7 @@ fn a_connection_is_whose_its_header_says() {
     for byte in most {
         client.send([*byte]).expect("it is sent");
     }
-    client.send([last, b"GET /real HTTP/1.1\r\nHost: a\r\n\r\n"].concat()).expect("it is sent");
-    let answer = client.answer().expect("it is answered");
+    let answer = client.ask([last, b"GET /real HTTP/1.1\r\nHost: a\r\n\r\n"].concat());
     assert_eq!(answer.field("x-said"), Some("192.0.2.1 4000 127.0.0.1"));
 }
 

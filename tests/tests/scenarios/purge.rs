@@ -1,10 +1,8 @@
 //! Purging as clients do it that people have: their requests as they send them, who may, and what is gone afterwards.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use millstream_tests::client::{Answer, Client};
+use millstream_tests::client::Client;
 use millstream_tests::origin::{Origin, answer};
-use millstream_tests::server::{self, Server, is_nginx};
+use millstream_tests::server::{self, Server};
 use millstream_tests::wait;
 use rustix::process::Signal;
 use std::net::Ipv4Addr;
@@ -13,14 +11,11 @@ use std::process::Output;
 
 /// A cache with the usual kind of key; further directives in its location and beside it.
 fn start(origin: &Origin, here: &str, beside: &str) -> Server {
-    let template = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
-    http {
-        access_log off;
-        proxy_cache_path @DIR@/cache levels=1:2 keys_zone=answers:1m;
-        upstream api { server @ORIGIN@; keepalive 8; }
-        server {
-            listen 127.0.0.1:@PORT@;
-            server_name localhost blog.example;
+    let template = site! {
+        main "worker_processes 2;" log "info"
+        http "proxy_cache_path @DIR@/cache levels=1:2 keys_zone=answers:1m;
+            upstream api { server @ORIGIN@; keepalive 8; }"
+        server "server_name localhost blog.example;
             proxy_cache_purge_allow local; api_allow local;
             location / {
                 proxy_pass http://api;
@@ -31,9 +26,8 @@ fn start(origin: &Origin, here: &str, beside: &str) -> Server {
                 add_header X-Cache-Status $upstream_cache_status;
                 @HERE@
             }
-            @BESIDE@
-        }
-    }";
+            @BESIDE@"
+    };
     let usual = "proxy_cache_key $scheme$request_method$host$request_uri;";
     let key = if here.contains("proxy_cache_key") { "" } else { usual };
     let address = origin.address();
@@ -42,20 +36,14 @@ fn start(origin: &Origin, here: &str, beside: &str) -> Server {
 
 /// Numbers its responses; `/tagged/…` has the tags `post-1` and the path's last word.
 fn api() -> Origin {
-    let count = AtomicUsize::new(0);
-    Origin::start(move |request| {
+    Origin::numbered(move |request, number| {
         let path = request.head.split(' ').nth(1).unwrap_or_default().to_owned();
-        let number = count.fetch_add(1, Ordering::SeqCst);
         let last = path.rsplit('/').next().unwrap_or_default();
         let tags = format!("post-1,{last}");
         let fields: &[(&str, &str)] =
             if path.starts_with("/tagged/") { &[("X-Cache-Tags", &tags)] } else { &[] };
         answer(200, fields, format!("{path} {number}").as_bytes())
     })
-}
-
-fn status(answer: &Answer) -> &str {
-    answer.field("x-cache-status").unwrap_or("none")
 }
 
 const PATHS: [&str; 6] = ["/", "/blog/", "/blog/one", "/blog/one?page=2", "/tagged/a", "/tagged/b"];
@@ -65,124 +53,50 @@ fn fill(server: &Server) {
         for path in PATHS {
             let got = server.get_with(path, &[("Host", "blog.example")]);
             if expected == "HIT" {
-                assert_eq!(status(&got), expected, "{path}");
+                assert_eq!(got.cache_status(), expected, "{path}");
             }
         }
     }
 }
 
 fn gone(server: &Server) -> Vec<&'static str> {
-    let asked = |path: &&str| status(&server.get_with(path, &[("Host", "blog.example")])) != "HIT";
+    let asked = |path: &&str| server.get_with(path, &[("Host", "blog.example")]).cache_status() != "HIT";
     PATHS.into_iter().filter(asked).collect()
 }
 
-struct Case {
-    client: &'static str,
-    request: &'static str,
-    /// `None` if it is refused with 400.
-    gone: Option<&'static [&'static str]>,
-}
-
-const CLIENTS: &[Case] = &[
-    Case {
-        client: "Varnish HTTP Purge 5.2, varnish-http-purge.php purge_url(): one page",
-        request: "PURGE /blog/one HTTP/1.1\r\nhost: blog.example\r\nX-Purge-Method: default\r\nUser-Agent: WordPress/6.7; http://blog.example\r\nAccept: */*\r\nAccept-Encoding: deflate, gzip, br\r\nConnection: close\r\n\r\n",
-        gone: Some(&["/blog/one"]),
-    },
-    Case {
-        client: "Varnish HTTP Purge 5.2: everything (?vhp-regex)",
-        request: "PURGE /.* HTTP/1.1\r\nhost: blog.example\r\nX-Purge-Method: regex\r\nConnection: close\r\n\r\n",
-        gone: Some(&PATHS),
-    },
-    Case {
-        client: "Varnish HTTP Purge 5.2: everything of a site in a folder",
-        request: "PURGE /blog/.* HTTP/1.1\r\nhost: blog.example\r\nX-Purge-Method: regex\r\nConnection: close\r\n\r\n",
-        gone: Some(&["/blog/", "/blog/one", "/blog/one?page=2"]),
-    },
-    Case {
-        client: "FOSHttpCache 3, ProxyClient/Varnish::purge()",
-        request: "PURGE /blog/one?page=2 HTTP/1.1\r\nHost: blog.example\r\nConnection: Close\r\nX-Foo: bar\r\n\r\n",
-        gone: Some(&["/blog/one?page=2"]),
-    },
-    Case {
-        client: "FOSHttpCache 3, ProxyClient/Varnish::invalidateTags(), tag_mode ban",
-        request: "BAN / HTTP/1.1\r\nHost: blog.example\r\nX-Host: .*\r\nX-Url: .*\r\nX-Content-Type: .*\r\nX-Cache-Tags: (^|,)(a|other\\-tag)(,|$)\r\nConnection: Close\r\n\r\n",
-        gone: Some(&["/tagged/a"]),
-    },
-    Case {
-        client: "FOSHttpCache 3, ProxyClient/Varnish::invalidateTags(), tag_mode purgekeys",
-        request: "PURGEKEYS / HTTP/1.1\r\nHost: blog.example\r\nxkey-purge: post-1 b\r\nConnection: Close\r\n\r\n",
-        gone: Some(&["/tagged/a", "/tagged/b"]),
-    },
-    Case {
-        client: "FOSHttpCache 3, ProxyClient/Varnish::banPath() with hosts",
-        request: "BAN / HTTP/1.1\r\nHost: blog.example\r\nX-Host: ^(blog.example|localhost)$\r\nX-Url: ^/blog/.*\r\nX-Content-Type: .*\r\nConnection: Close\r\n\r\n",
-        gone: Some(&["/blog/", "/blog/one", "/blog/one?page=2"]),
-    },
-    Case {
-        client: "FOSHttpCache 3, ProxyClient/Varnish::banPath(): everything",
-        request: "BAN / HTTP/1.1\r\nHost: blog.example\r\nX-Host: .*\r\nX-Url: .*\r\nX-Content-Type: .*\r\nConnection: Close\r\n\r\n",
-        gone: Some(&PATHS),
-    },
-    Case {
-        client: "FOSHttpCache 3, tests/Unit VarnishTest::testBanPath(): not anchored, by type",
-        request: "BAN / HTTP/1.1\r\nHost: blog.example\r\nX-Host: ^(fos.lo|fos2.lo)$\r\nX-Url: /articles/.*\r\nX-Content-Type: text/html\r\nConnection: Close\r\n\r\n",
-        gone: None,
-    },
-    Case {
-        client: "FOSHttpCache 3, ProxyClient/Nginx::purge()",
-        request: "PURGE /blog/ HTTP/1.1\r\nHost: blog.example\r\nConnection: Close\r\n\r\n",
-        gone: Some(&["/blog/"]),
-    },
-    Case {
-        client: "Fastly's clients: a surrogate key",
-        request: "PURGE / HTTP/1.1\r\nHost: blog.example\r\nSurrogate-Key: b nobody\r\nFastly-Key: x\r\nConnection: close\r\n\r\n",
-        gone: Some(&["/tagged/b"]),
-    },
-    Case {
-        client: "Magento 2, PurgeCache: tags",
-        request: "PURGE / HTTP/1.1\r\nHost: blog.example\r\nX-Magento-Tags-Pattern: ((^|,)a(,|$))|((^|,)cat_c(,|$))\r\nConnection: close\r\n\r\n",
-        gone: Some(&["/tagged/a"]),
-    },
-    Case {
-        client: "NGINX Plus: a wildcard key",
-        request: "PURGE /blog/one* HTTP/1.1\r\nHost: blog.example\r\nConnection: close\r\n\r\n",
-        gone: Some(&["/blog/one", "/blog/one?page=2"]),
-    },
-    Case {
-        client: "An expression that means more than can be told here",
-        request: "PURGE /(blog|tagged)/.* HTTP/1.1\r\nHost: blog.example\r\nX-Purge-Method: regex\r\nConnection: close\r\n\r\n",
-        gone: None,
-    },
-];
-
 #[test]
 fn what_purging_clients_send_does_what_they_mean_or_is_refused() {
-    if is_nginx() {
-        return; // Its free version purges nothing.
-    }
+    skip_on_nginx!("its free version purges nothing");
     let origin = api();
     let server = start(&origin, "", "");
-    for case in CLIENTS {
+    for case in include_str!("purge/clients.txt").split("\n\n").skip(1) {
         fill(&server);
-        let mut client = server.client();
-        client.send(case.request).expect("sent");
-        let told = client.answer().expect("an answer");
-        let expected = if case.gone.is_some() { 200 } else { 400 };
-        assert_eq!(told.status, expected, "{}: {}", case.client, told.text());
-        assert_eq!(gone(&server), case.gone.unwrap_or_default(), "{}", case.client);
+        let (client, case) = case.split_once('\n').expect("who sends it");
+        let (request, expected) = case.split_once("\n=> ").expect("what is to be gone");
+        let expected = expected.trim_end();
+        let answer = server.ask(format!("{}\r\n\r\n", request.replace('\n', "\r\n")));
+        assert_eq!(
+            answer.status,
+            if expected == "refused" { 400 } else { 200 },
+            "{client}: {}",
+            answer.text()
+        );
+        let paths: Vec<&str> = match expected {
+            "refused" => Vec::new(),
+            "all" => PATHS.to_vec(),
+            paths => paths.split(' ').collect(),
+        };
+        assert_eq!(gone(&server), paths, "{client}");
     }
 }
 
 fn purge(server: &Server, fields: &[(&str, &str)]) -> u16 {
-    server.client().request("PURGE", "/blog/", fields).expect("an answer").status
+    server.request("PURGE", "/blog/", fields).status
 }
 
 #[test]
 fn strangers_may_not_purge_and_the_log_says_why() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api();
     let server = start(&origin, "", "");
     fill(&server);
@@ -210,9 +124,7 @@ fn strangers_may_not_purge_and_the_log_says_why() {
 
 #[test]
 fn with_the_methods_off_purge_is_the_upstreams() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api();
     let server = start(&origin, "proxy_cache_purge_methods off;", "");
     assert_eq!(purge(&server, &[]), 200);
@@ -221,9 +133,7 @@ fn with_the_methods_off_purge_is_the_upstreams() {
 
 #[test]
 fn a_condition_purges_with_204_as_in_nginx_plus() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api();
     let server = start(&origin, "proxy_cache_purge $http_x_purge;", "");
     fill(&server);
@@ -239,9 +149,7 @@ fn a_condition_purges_with_204_as_in_nginx_plus() {
 
 #[test]
 fn a_soft_purge_leaves_what_may_be_used_while_it_is_updated() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api();
     let stale =
         "proxy_cache_use_stale updating; proxy_cache_background_update on; proxy_cache_purge_soft on;";
@@ -250,39 +158,33 @@ fn a_soft_purge_leaves_what_may_be_used_while_it_is_updated() {
     let before = server.get_with("/blog/", &[("Host", "blog.example")]).text();
     assert_eq!(purge(&server, &[("Host", "blog.example")]), 200);
     let after = server.get_with("/blog/", &[("Host", "blog.example")]);
-    assert_eq!((status(&after), after.text()), ("STALE", before.clone()));
+    assert_eq!((after.cache_status(), after.text()), ("STALE", before.clone()));
     wait::until("it is updated", || {
         let now = server.get_with("/blog/", &[("Host", "blog.example")]);
-        status(&now) == "HIT" && now.text() != before
+        now.cache_status() == "HIT" && now.text() != before
     });
 }
 
 #[test]
 fn a_change_whose_turn_has_not_come_is_seen_after_a_restart() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api();
     for signal in [Signal::QUIT, Signal::TERM] {
         let mut server = start(&origin, "proxy_cache_invalidation rate=1r/m;", "");
         change_twice(&server, "/blog/one");
         assert!(server.stop(signal).is_some_and(|status| status.success()));
         server.run().expect("it starts again");
-        assert_eq!(status(&server.client().get("/blog/one").expect("an answer")), "MISS");
+        assert_eq!(server.client().get("/blog/one").expect("an answer").cache_status(), "MISS");
     }
 }
 
 fn rated(workers: usize, zone: &str, rate: &str) -> String {
     let cached = "proxy_cache answers; proxy_cache_valid 200 1h; proxy_cache_invalidation rate=@RATE@;";
-    "worker_processes @WORKERS@; pid @DIR@/nginx.pid; error_log @DIR@/error.log notice; events {}
-    http {
-        access_log off;
-        @ZONE@
-        server {
-            listen 127.0.0.1:@PORT@;
-            location / { proxy_pass http://@ORIGIN@; add_header X-Cache-Status $upstream_cache_status; @CACHED@ }
-        }
-    }"
+    site! {
+        main "worker_processes @WORKERS@;" log "notice"
+        http "@ZONE@"
+        server "location / { proxy_pass http://@ORIGIN@; add_header X-Cache-Status $upstream_cache_status; @CACHED@ }"
+    }
     .replace("@WORKERS@", &workers.to_string())
     .replace("@ZONE@", zone)
     .replace("@CACHED@", if zone.is_empty() { "" } else { cached })
@@ -295,25 +197,21 @@ fn change_twice(server: &Server, path: &str) {
     let mut other = Client::connect_from(Ipv4Addr::new(127, 0, 0, 7), server.port()).expect("it listens");
     other.get(path).expect("an answer");
     for expected in ["MISS", "HIT"] {
-        assert_eq!(server.client().request("POST", path, &[]).expect("an answer").status, 200);
-        assert_eq!(status(&other.get(path).expect("an answer")), expected, "{path}");
+        assert_eq!(server.request("POST", path, &[]).status, 200);
+        assert_eq!(other.get(path).expect("an answer").cache_status(), expected, "{path}");
     }
 }
 
 fn reload(server: &Server, template: &str, origin: &Origin) {
-    let before = server.log().matches("is in force").count();
     server.rewrite(template, &[("ORIGIN", &origin.address())]);
-    server.signal(Signal::HUP);
-    wait::until("the reload is done", || server.log().matches("is in force").count() > before);
+    server.reload();
 }
 
 const ON_DISK: &str = "proxy_cache_path @DIR@/cache keys_zone=answers:1m;";
 
 #[test]
 fn a_change_whose_turn_has_not_come_is_seen_after_a_reload_that_takes_its_worker_away() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api();
     let server = Server::start(&rated(8, ON_DISK, "20r/m"), &[("ORIGIN", &origin.address())]);
     // On connections of their own, and so on several workers.
@@ -321,37 +219,33 @@ fn a_change_whose_turn_has_not_come_is_seen_after_a_reload_that_takes_its_worker
     paths.iter().for_each(|path| change_twice(&server, path));
     reload(&server, &rated(1, ON_DISK, "20r/m"), &origin);
     for path in &paths {
-        wait::until("its turn has come", || status(&server.get(path)) == "MISS");
+        wait::until("its turn has come", || server.get(path).cache_status() == "MISS");
     }
 }
 
 #[test]
 fn a_change_whose_turn_has_not_come_is_seen_in_a_zone_that_was_away_meanwhile() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api();
     let with = rated(2, ON_DISK, "1r/m");
     let server = Server::start(&with, &[("ORIGIN", &origin.address())]);
     change_twice(&server, "/page");
     wait::until("it is on the disk", || server.prefix().count_files("cache") == 1);
     reload(&server, &rated(2, "", "1r/m"), &origin);
-    assert_eq!(status(&server.get("/page")), "none");
+    assert_eq!(server.get("/page").cache_status(), "none");
     reload(&server, &with, &origin);
-    assert_eq!(status(&server.get("/page")), "MISS");
+    assert_eq!(server.get("/page").cache_status(), "MISS");
 }
 
 #[test]
 fn a_purge_holds_over_a_restart() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api();
     let mut server = start(&origin, "", "");
     fill(&server);
     wait::until("all are on the disk", || server.prefix().count_files("cache") == PATHS.len());
     let fields = [("Host", "blog.example"), ("X-Purge-Method", "regex")];
-    let told = server.client().request("PURGE", "/blog/.*", &fields).expect("an answer");
+    let told = server.request("PURGE", "/blog/.*", &fields);
     assert_eq!(told.status, 200);
     assert!(server.stop(Signal::KILL).is_some());
     server.run().expect("it starts again");
@@ -375,9 +269,7 @@ fn text(bytes: &[u8]) -> String {
 
 #[test]
 fn the_command_purges_through_the_control_socket() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api();
     let server = start(&origin, "", "");
     fill(&server);
@@ -412,16 +304,13 @@ fn the_command_purges_through_the_control_socket() {
 
 #[test]
 fn the_control_socket_is_its_owners_lives_as_long_as_the_process_and_survives_a_reload() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api();
     let mut server = start(&origin, "", "");
     let socket = server.prefix().join("nginx.sock");
     let mode = std::fs::metadata(&socket).expect("it is there").permissions().mode() & 0o777;
     assert_eq!(mode, 0o600);
-    server.signal(Signal::HUP);
-    wait::until("it is reloaded", || server.log().contains("configuration 2 is in force"));
+    server.reload();
     let all = ["purge", "--zone", "answers", "--all"];
     assert!(run(&server, &all).status.success());
     assert!(server.stop(Signal::KILL).is_some());
@@ -436,23 +325,17 @@ fn the_control_socket_is_its_owners_lives_as_long_as_the_process_and_survives_a_
 
 #[test]
 fn the_api_purges_for_whom_it_admits_and_only_where_it_may_write() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api();
     let server = start(&origin, "", "location /api/ { api write=on; } location /read/ { api; }");
     fill(&server);
     let ask = |path: &str, body: &str, field: (&str, &str)| {
-        let mut client = server.client();
         let (name, value) = field;
         let length = body.len();
-        client
-            .send(format!(
-                "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{name}: {value}\r\n\
+        server.ask(format!(
+            "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{name}: {value}\r\n\
                  Content-Length: {length}\r\n\r\n{body}"
-            ))
-            .expect("sent");
-        client.answer().expect("an answer")
+        ))
     };
     let nothing = ("X-Nothing", "x");
     let body = r#"{"tags": ["a"], "url": "http://blog.example/blog/"}"#;
@@ -466,16 +349,14 @@ fn the_api_purges_for_whom_it_admits_and_only_where_it_may_write() {
     assert_eq!(told.status, 200, "{}", told.text());
     assert_eq!(gone(&server), ["/blog/", "/tagged/a"]);
     let caches = server.get("/read/caches");
-    let zones: serde_json::Value = serde_json::from_slice(&caches.body).expect("JSON");
+    let zones = caches.json();
     assert!(zones["answers"]["disk"]["files"].as_u64().is_some_and(|files| files > 0), "{zones}");
     assert_eq!(server.get("/read/caches/nowhere").status, 404);
 }
 
 #[test]
 fn misses_are_counted_by_location_and_cause() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::start(|request| {
         let never: &[(&str, &str)] = &[("Cache-Control", "no-store")];
         answer(200, if request.head.starts_with("GET /never") { never } else { &[] }, b"x")
@@ -486,7 +367,7 @@ fn misses_are_counted_by_location_and_cause() {
     }
     server.get_with("/a", &[("X-New", "1")]);
     // A cause is counted before its request is answered.
-    let told: serde_json::Value = serde_json::from_slice(&server.get("/api/misses").body).expect("JSON");
+    let told = server.get("/api/misses").json();
     let site = &told[0];
     assert_eq!(site["location"]["name"], "location /", "{told}");
     assert_eq!(site["requests"]["absent"]["count"], 2, "{told}");
@@ -498,9 +379,7 @@ fn misses_are_counted_by_location_and_cause() {
 
 #[test]
 fn explain_names_the_key_the_place_and_what_decided() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api();
     let server = start(&origin, "", "");
     let url = format!("http://blog.example:{}/blog/one", server.port());
@@ -530,9 +409,7 @@ fn explain_names_the_key_the_place_and_what_decided() {
 
 #[test]
 fn the_free_modules_words_purge_as_nginx_helper_and_foshttpcache_have_them() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api();
     let here = "proxy_cache_purge PURGE from 127.0.0.1;";
     let beside =
@@ -557,9 +434,7 @@ fn the_free_modules_words_purge_as_nginx_helper_and_foshttpcache_have_them() {
 
 #[test]
 fn the_example_empties_its_cache_in_every_way_that_it_shows() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api();
     let example =
         std::fs::read_to_string(millstream_tests::workspace().join("examples/purging/millstream.conf"))
@@ -582,9 +457,7 @@ fn the_example_empties_its_cache_in_every_way_that_it_shows() {
 
 #[test]
 fn serve_has_a_control_socket_that_its_port_finds() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[("Cache-Control", "max-age=60")], b"served");
     let prefix = millstream_tests::prefix::Prefix::new();
     let port = millstream_tests::ports::free();
@@ -605,7 +478,7 @@ fn serve_has_a_control_socket_that_its_port_finds() {
     let url = format!("http://127.0.0.1:{port}/");
     let host = format!("127.0.0.1:{port}");
     let ask = || millstream_tests::client::get_with(port, "/", &[("Host", &host)]);
-    assert_eq!((status(&ask()), status(&ask())), ("MISS", "HIT"));
+    assert_eq!((ask().cache_status(), ask().cache_status()), ("MISS", "HIT"));
     let command = |arguments: &[&str]| {
         std::process::Command::new(server::binary())
             .args(arguments)
@@ -618,7 +491,7 @@ fn serve_has_a_control_socket_that_its_port_finds() {
     let told = command(&["explain", &url]);
     assert!(text(&told.stdout).contains("Cache-Control: max-age=60"), "{}", text(&told.stdout));
     assert!(command(&["purge", &url]).status.success());
-    assert_eq!(status(&ask()), "MISS");
+    assert_eq!(ask().cache_status(), "MISS");
     serving.signal(Signal::INT);
     assert!(serving.wait(std::time::Duration::from_secs(15)).is_some());
     assert_eq!(std::fs::read_dir(prefix.join("millstream")).expect("it was made").count(), 0);
@@ -631,9 +504,7 @@ fn serve_has_a_control_socket_that_its_port_finds() {
 /// A request waits at the API during a purge.
 #[test]
 fn what_is_learned_from_an_answer_that_began_before_a_purge_is_not_stored_after_it() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (begun, has_begun) = std::sync::mpsc::channel();
     let (go_on, may_go_on) = std::sync::mpsc::channel::<()>();
     let (begun, may_go_on) = (std::sync::Mutex::new(begun), std::sync::Mutex::new(may_go_on));
@@ -650,7 +521,7 @@ fn what_is_learned_from_an_answer_that_began_before_a_purge_is_not_stored_after_
     let mut client = server.client();
     let posted = std::thread::spawn(move || client.request("POST", "/p", &[("Content-Length", "0")]));
     has_begun.recv().expect("it has come");
-    assert_eq!(server.client().request("PURGE", "/p", &[]).expect("an answer").status, 404);
+    assert_eq!(server.request("PURGE", "/p", &[]).status, 404);
     go_on.send(()).expect("somebody waits");
     assert_eq!(posted.join().expect("no panic").expect("an answer").text(), "old");
     assert_eq!(server.get("/p").text(), "new");
@@ -661,28 +532,24 @@ type Form<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], u16);
 
 #[test]
 fn a_purge_of_a_url_that_finds_nothing_is_no_success() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api();
     let helper = "location ~ /purge(/.*) { proxy_cache_purge answers $scheme$request_method$host$1; }";
     for (soft, zone) in
         [("", "@DIR@/cache levels=1:2"), ("proxy_cache_purge_soft on;", "@DIR@/cache"), ("", "memory")]
     {
-        let template = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-        http {
-            access_log off; proxy_cache_path @ZONE@ keys_zone=answers:1m;
-            proxy_cache_purge_allow local; api_allow local; @SOFT@
-            server {
-                listen 127.0.0.1:@PORT@; server_name localhost blog.example;
+        let template = site! {
+            main "worker_processes 2;"
+            http "proxy_cache_path @ZONE@ keys_zone=answers:1m;
+                proxy_cache_purge_allow local; api_allow local; @SOFT@"
+            server "server_name localhost blog.example;
                 location / {
                     proxy_pass http://@ORIGIN@; proxy_cache answers; proxy_cache_valid 200 1h; proxy_cache_purge $http_x_purge;
                     proxy_cache_key $scheme$request_method$host$request_uri;
                     add_header X-Cache-Status $upstream_cache_status;
                 }
-                @HELPER@
-            }
-        }"
+                @HELPER@"
+        }
         .replace("@ZONE@", zone)
         .replace("@SOFT@", soft)
         .replace("@HELPER@", helper);
@@ -694,7 +561,7 @@ fn a_purge_of_a_url_that_finds_nothing_is_no_success() {
         ];
         let purge = |(method, path, fields, _): Form<'_>| {
             let fields = [&[("Host", "blog.example")], fields].concat();
-            server.client().request(method, path, &fields).expect("an answer")
+            server.request(method, path, &fields)
         };
         for form in forms {
             let before = purge(form);
@@ -711,8 +578,7 @@ fn a_purge_of_a_url_that_finds_nothing_is_no_success() {
             }
         }
         // What is a rule goes for what there will be as well: nothing is looked for.
-        let rule =
-            server.client().request("PURGE", "/blog/*", &[("Host", "blog.example")]).expect("an answer");
+        let rule = server.request("PURGE", "/blog/*", &[("Host", "blog.example")]);
         assert_eq!(rule.status, 200);
         let url = |path: &str| format!("http://blog.example:{}{path}", server.port());
         let nothing = run(&server, &["purge", &url("/never")]);
@@ -739,9 +605,7 @@ const SPELLED: [&str; 8] = [
 
 #[test]
 fn a_location_of_its_own_purges_what_is_stored_however_the_path_is_written() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for (key, groups, own) in [
         ("$host$request_uri", "(/.*)", "$host$1$is_args$args"),
         ("$host$uri$is_args$args", "(/.*)", "$host$1$is_args$args"),
@@ -757,27 +621,25 @@ fn a_location_of_its_own_purges_what_is_stored_however_the_path_is_written() {
             let others = ["/a/b", "/other"];
             for path in others.iter().chain([&path]) {
                 ask(path);
-                assert_eq!(status(&ask(path)), "HIT", "{key} {path}");
+                assert_eq!(ask(path).cache_status(), "HIT", "{key} {path}");
             }
             let told = ask(&format!("/purge{path}"));
             assert_eq!(told.status, 200, "{key} {path}: {}", told.text());
-            assert_eq!(status(&ask(path)), "MISS", "{key} {path}");
+            assert_eq!(ask(path).cache_status(), "MISS", "{key} {path}");
             let is_kept = |other: &&&str| key.contains("request_uri") || **other != "/a/b";
             for other in others.iter().filter(is_kept) {
-                assert_eq!(status(&ask(other)), "HIT", "{key} {path} {other}");
+                assert_eq!(ask(other).cache_status(), "HIT", "{key} {path} {other}");
             }
         }
         let told = ask("/purge/caf%C3%A9*");
         assert_eq!(told.status, 200, "{}", told.text());
-        assert_eq!(status(&ask("/caf%C3%A9")), "MISS", "{key}");
+        assert_eq!(ask("/caf%C3%A9").cache_status(), "MISS", "{key}");
     }
 }
 
 #[test]
 fn a_url_is_purged_as_a_browser_shows_it() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api();
     let server = start(&origin, "", "");
     for (sent, shown) in [
@@ -789,10 +651,10 @@ fn a_url_is_purged_as_a_browser_shows_it() {
     ] {
         let ask = || server.get_with(sent, &[("Host", "blog.example")]);
         ask();
-        assert_eq!(status(&ask()), "HIT", "{sent}");
+        assert_eq!(ask().cache_status(), "HIT", "{sent}");
         let told = run(&server, &["purge", &format!("http://blog.example:{}{shown}", server.port())]);
         assert_eq!(told.status.code(), Some(0), "{shown}: {}{}", text(&told.stdout), text(&told.stderr));
-        assert_eq!(status(&ask()), "MISS", "{shown}");
+        assert_eq!(ask().cache_status(), "MISS", "{shown}");
     }
 }
 
@@ -805,9 +667,7 @@ const EQUIVALENT: [(&[&str], &str); 3] = [
 
 #[test]
 fn every_spelling_of_a_url_purges_every_other_by_itself_and_by_prefix() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api();
     let server = start(&origin, "", "");
     let host = ("Host", "blog.example");
@@ -825,19 +685,19 @@ fn every_spelling_of_a_url_purges_every_other_by_itself_and_by_prefix() {
                 {
                     for path in [*stored, other] {
                         ask(path);
-                        assert_eq!(status(&ask(path)), "HIT", "{path}");
+                        assert_eq!(ask(path).cache_status(), "HIT", "{path}");
                     }
                     if by_command {
                         command(what);
                     } else {
-                        let mut client = server.client();
-                        client
-                            .send(format!("PURGE {what} HTTP/1.1\r\nHost: blog.example\r\n\r\n"))
-                            .expect("sent");
-                        client.answer().expect("an answer");
+                        server.ask(format!("PURGE {what} HTTP/1.1\r\nHost: blog.example\r\n\r\n"));
                     }
-                    assert_eq!(status(&ask(stored)), "MISS", "{stored} by {what}, command: {by_command}");
-                    assert_eq!(status(&ask(other)), "HIT", "{other} by {what}, command: {by_command}");
+                    assert_eq!(
+                        ask(stored).cache_status(),
+                        "MISS",
+                        "{stored} by {what}, command: {by_command}"
+                    );
+                    assert_eq!(ask(other).cache_status(), "HIT", "{other} by {what}, command: {by_command}");
                 }
             }
         }
@@ -858,9 +718,7 @@ fn every_spelling_of_a_url_purges_every_other_by_itself_and_by_prefix() {
 
 #[test]
 fn a_purge_by_another_spelling_holds_over_a_restart() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api();
     let mut server = start(&origin, "", "");
     let paths = ["/caf%c3%a9/1", "/%7Eu"];
@@ -875,15 +733,13 @@ fn a_purge_by_another_spelling_holds_over_a_restart() {
     assert!(server.stop(Signal::KILL).is_some());
     server.run().expect("it starts again");
     for path in paths {
-        assert_eq!(status(&ask(&server, path)), "MISS", "{path}");
+        assert_eq!(ask(&server, path).cache_status(), "MISS", "{path}");
     }
 }
 
 #[test]
 fn a_key_that_names_the_method_has_what_each_method_stored_purged() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api();
     let stored = "proxy_cache_key $request_method$host$request_uri; proxy_cache_methods POST; proxy_cache_purge $http_x_purge;";
     let beside = "location ~ ^/purge(/.*)$ { proxy_cache_purge answers $request_method$host$1; }";
@@ -899,7 +755,7 @@ fn a_key_that_names_the_method_has_what_each_method_stored_purged() {
         let server = start(&origin, stored, beside);
         let host = [("Host", "blog.example")];
         let ask = |method: &str| {
-            let answer = server.client().request(method, "/blog/one", &host).expect("an answer");
+            let answer = server.request(method, "/blog/one", &host);
             answer.field("X-Cache-Status").unwrap_or_default().to_owned()
         };
         // A change makes what others stored untrue: it is first.
@@ -908,7 +764,7 @@ fn a_key_that_names_the_method_has_what_each_method_stored_purged() {
         }
         assert_eq!(["POST", "GET", "HEAD"].map(ask), ["HIT"; 3], "{method} {path}");
         let fields = [&host[..], fields].concat();
-        let purged = server.client().request(method, path, &fields).expect("an answer");
+        let purged = server.request(method, path, &fields);
         assert_eq!(purged.status, expected, "{method} {path}: {}", purged.text());
         assert_eq!(["HEAD", "GET"].map(ask), ["MISS"; 2], "{method} {path}: {}", purged.text());
         if !path.starts_with("/purge/") {

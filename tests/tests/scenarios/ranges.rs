@@ -9,36 +9,28 @@ use millstream_tests::wait;
 use std::sync::Arc;
 use std::time::Duration;
 
-const SITE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        proxy_cache_path @DIR@/cache levels=1:2 keys_zone=answers:1m;
+const SITE: &str = site! {
+    main "worker_processes 2;"
+    http "proxy_cache_path @DIR@/cache levels=1:2 keys_zone=answers:1m;
         default_type text/plain;
-        upstream api { server @ORIGIN@; keepalive 8; }
-        server {
-            listen 127.0.0.1:@PORT@;
-            location / {
-                proxy_pass http://api;
-                proxy_http_version 1.1;
-                proxy_set_header Connection \"\";
-                proxy_cache answers;
-                proxy_cache_key $uri;
-                proxy_cache_lock on;
-                proxy_cache_valid 200 206 1m;
-                add_header X-Cache-Status $upstream_cache_status;
-                @DIRECTIVES@
-            }
-            location /plain/ { proxy_pass http://api; proxy_force_ranges on; }
-            location /files/ { root @DIR@/html; @FILES@ }
+        upstream api { server @ORIGIN@; keepalive 8; }"
+    server "location / {
+            proxy_pass http://api;
+            proxy_http_version 1.1;
+            proxy_set_header Connection \"\";
+            proxy_cache answers;
+            proxy_cache_key $uri;
+            proxy_cache_lock on;
+            proxy_cache_valid 200 206 1m;
+            add_header X-Cache-Status $upstream_cache_status;
+            @DIRECTIVES@
         }
-    }";
+        location /plain/ { proxy_pass http://api; proxy_force_ranges on; }
+        location /files/ { root @DIR@/html; @FILES@ }"
+};
 
 fn start(origin: &Origin, directives: &str) -> Server {
     Server::start(SITE, &[("ORIGIN", &origin.address()), ("DIRECTIVES", directives), ("FILES", "")])
-}
-
-fn status(answer: &Answer) -> &str {
-    answer.field("x-cache-status").unwrap_or("none")
 }
 
 /// Seven bytes are never the same as seven others nearby.
@@ -129,15 +121,12 @@ fn check_ranges(server: &Server, path: &str, body: &[u8]) {
 #[test]
 fn ranges_of_an_answer_in_memory_are_slices_of_it() {
     let body = body(5_000);
-    let origin = Origin::start({
-        let body = body.clone();
-        move |_| answer(200, &[("Content-Type", "text/plain"), ("Accept-Ranges", "bytes")], &body)
-    });
+    let origin = Origin::fixed(200, &[("Content-Type", "text/plain"), ("Accept-Ranges", "bytes")], &body);
     let server = start(&origin, "");
     assert_eq!(server.get("/").field("accept-ranges"), Some("bytes"));
     check_ranges(&server, "/", &body);
     assert_eq!(origin.count(), 1);
-    let whole = server.client().request("HEAD", "/", &[("Range", "bytes=0-1")]).expect("an answer");
+    let whole = server.request("HEAD", "/", &[("Range", "bytes=0-1")]);
     if !is_nginx() {
         assert_eq!((whole.status, whole.field("content-length")), (200, Some("5000")), "RFC 9110 §14.2");
     }
@@ -146,13 +135,10 @@ fn ranges_of_an_answer_in_memory_are_slices_of_it() {
 #[test]
 fn ranges_of_an_answer_on_disk_are_slices_of_it() {
     let body = body(3_000_000);
-    let origin = Origin::start({
-        let body = body.clone();
-        move |_| answer(200, &[("Content-Type", "text/plain"), ("Accept-Ranges", "bytes")], &body)
-    });
+    let origin = Origin::fixed(200, &[("Content-Type", "text/plain"), ("Accept-Ranges", "bytes")], &body);
     let server = start(&origin, "");
     assert!(server.get("/").body == body);
-    wait::until("it is stored", || status(&range(&server, "/", "bytes=0-0")) == "HIT");
+    wait::until("it is stored", || range(&server, "/", "bytes=0-0").cache_status() == "HIT");
     check_ranges(&server, "/", &body);
     let across = range(&server, "/", "bytes=65000-200000");
     assert!(across.body == body[65_000..=200_000]);
@@ -210,10 +196,10 @@ fn whoever_asks_first_gets_its_range_from_the_stream_and_the_whole_is_stored() {
     let part = client.get_with("/", &[("Range", "bytes=1-3")]).expect("an answer");
     // nginx keeps the connection until all of it has come.
     assert!(gate.open() || is_nginx(), "its part was there");
-    assert_eq!((part.status, part.text().as_str(), status(&part)), (206, "123", "MISS"));
+    assert_eq!((part.status, part.text().as_str(), part.cache_status()), (206, "123", "MISS"));
     assert_eq!(origin.requests()[0].field("range"), None, "the whole is fetched");
     let late = client.get_with("/", &[("Range", "bytes=-2")]).expect("an answer");
-    assert_eq!((late.status, late.text().as_str(), status(&late)), (206, "89", "HIT"));
+    assert_eq!((late.status, late.text().as_str(), late.cache_status()), (206, "89", "HIT"));
     assert_eq!(server.get("/").text(), "0123456789");
     assert_eq!(origin.count(), 1);
 }
@@ -224,7 +210,7 @@ fn a_range_that_does_not_exist_in_a_fill_is_refused_and_the_whole_is_stored() {
     let server = start(&origin, "");
     let none = range(&server, "/", "bytes=50-");
     assert_eq!((none.status, none.field("content-range")), (416, Some("bytes */10")));
-    wait::until("it is stored", || status(&server.get("/")) == "HIT");
+    wait::until("it is stored", || server.get("/").cache_status() == "HIT");
     // nginx gives the fill up with the request.
     assert!(is_nginx() || origin.count() == 1);
 }
@@ -271,7 +257,7 @@ fn expires_is_reckoned_at_every_answer_and_stands_before_what_is_added() {
         let answer = server.get("/");
         let all: Vec<_> = answer.fields.iter().filter(|(name, _)| name == "Cache-Control").collect();
         assert_eq!(all.len(), 1);
-        assert_eq!((answer.field("cache-control"), status(&answer)), (Some("max-age=3600"), expected));
+        assert_eq!((answer.field("cache-control"), answer.cache_status()), (Some("max-age=3600"), expected));
         assert_ne!(answer.field("expires"), Some("Sun, 06 Nov 1994 08:49:37 GMT"));
         let at = |name: &str| answer.fields.iter().position(|(field, _)| field == name).expect("it is there");
         assert!(at("Expires") < at("X-Cache-Status") && at("Cache-Control") < at("X-Cache-Status"));
@@ -285,7 +271,7 @@ fn a_client_that_reads_slowly_gets_its_range_of_a_large_answer_whole() {
     let server = start(&origin, "");
     let mut client: Client = server.client();
     client.send("GET / HTTP/1.1\r\nHost: localhost\r\nRange: bytes=100000-2400000\r\n\r\n").expect("sent");
-    wait::until("the whole is stored", || status(&range(&server, "/", "bytes=0-0")) == "HIT");
+    wait::until("the whole is stored", || range(&server, "/", "bytes=0-0").cache_status() == "HIT");
     let part = client.answer().expect("an answer");
     assert!(part.status == 206 && part.body == body[100_000..=2_400_000]);
     assert_eq!(origin.count(), 1);
@@ -301,15 +287,13 @@ fn a_range_far_into_an_answer_is_passed_on_and_its_part_answers_what_lies_within
     let origin = ranged_api(body.clone());
     let server = start(&origin, "proxy_cache_max_range_offset 1000;");
     let far = range(&server, "/", "bytes=2000-2999");
-    assert_eq!((far.status, status(&far)), (206, "MISS"));
+    assert_eq!((far.status, far.cache_status()), (206, "MISS"));
     assert!(far.body == body[2000..=2999]);
     assert_eq!(origin.requests()[0].field("range"), Some("bytes=2000-2999"));
-    if is_nginx() {
-        return; // It stores no parts.
-    }
+    skip_on_nginx!("it stores no parts");
     for (value, first, last) in [("bytes=2000-2999", 2000, 2999), ("bytes=2100-2199", 2100, 2199)] {
         let within = range(&server, "/", value);
-        assert_eq!((within.status, status(&within)), (206, "HIT"), "{value}");
+        assert_eq!((within.status, within.cache_status()), (206, "HIT"), "{value}");
         assert_eq!(within.field("content-range"), Some(format!("bytes {first}-{last}/5000").as_str()));
         assert!(within.field("age").is_some() && within.body == body[first..=last]);
     }
@@ -319,7 +303,7 @@ fn a_range_far_into_an_answer_is_passed_on_and_its_part_answers_what_lies_within
         "the part is of another representation than asked for"
     );
     let near = range(&server, "/", "bytes=1-2");
-    assert_eq!((near.status, status(&near), near.body.as_slice()), (206, "HIT", &body[1..=2]));
+    assert_eq!((near.status, near.cache_status(), near.body.as_slice()), (206, "HIT", &body[1..=2]));
 }
 
 #[test]
@@ -338,7 +322,7 @@ fn a_stored_part_is_completed_with_what_is_missing_alone() {
         let asked = &origin.requests()[1];
         assert_eq!((asked.field("range"), asked.field("if-range")), (Some(missing), Some("\"v1\"")));
         let again = server.get("/");
-        assert!(status(&again) == "HIT" && again.body == body);
+        assert!(again.cache_status() == "HIT" && again.body == body);
         assert_eq!(range(&server, "/", "bytes=299990-300010").body, &body[299_990..=300_010]);
         assert_eq!(origin.count(), 2);
     }
@@ -346,9 +330,7 @@ fn a_stored_part_is_completed_with_what_is_missing_alone() {
 
 /// The second response is scripted; the first is a part of `old`, the third the whole of `new`.
 fn after_a_part(second: impl Fn(&Request) -> Vec<Step> + Send + Sync + 'static, tag: &'static str) -> Origin {
-    let count = std::sync::atomic::AtomicUsize::new(0);
-    Origin::start(move |request| {
-        let number = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+    Origin::numbered(move |request, number| {
         let fields = [("Cache-Control", "max-age=60")];
         match number {
             0 => {
@@ -363,9 +345,7 @@ fn after_a_part(second: impl Fn(&Request) -> Vec<Step> + Send + Sync + 'static, 
 
 #[test]
 fn what_is_not_provably_of_one_representation_is_never_combined() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     type Case = (&'static str, u16, &'static [(&'static str, &'static str)], &'static str);
     let cases: &[Case] = &[
         ("another tag", 206, &[("ETag", "\"v2\""), ("Content-Range", "bytes 5-9/10")], "fghij"),
@@ -409,9 +389,7 @@ fn what_is_not_provably_of_one_representation_is_never_combined() {
 
 #[test]
 fn a_part_with_a_weak_tag_or_none_is_not_completed() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for tag in ["W/\"v1\"", "none"] {
         let origin = after_a_part(|_| answer(200, &[], b"abcdefghij"), tag);
         let server = start(&origin, "proxy_cache_max_range_offset 0;");
@@ -423,9 +401,7 @@ fn a_part_with_a_weak_tag_or_none_is_not_completed() {
 
 #[test]
 fn an_answer_that_changed_takes_the_place_of_its_part() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = after_a_part(|_| answer(200, &[("ETag", "\"v2\"")], b"ABCDEFGHIJ"), "\"v1\"");
     let server = start(&origin, "proxy_cache_max_range_offset 0;");
     assert_eq!(range(&server, "/", "bytes=0-4").text(), "01234");
@@ -435,9 +411,7 @@ fn an_answer_that_changed_takes_the_place_of_its_part() {
 
 #[test]
 fn the_rest_that_breaks_off_reaches_nobody_as_a_whole_answer() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = after_a_part(
         |_| {
             let head = "HTTP/1.1 206 Partial Content\r\nETag: \"v1\"\r\nCache-Control: max-age=60\r\n\
@@ -454,9 +428,7 @@ fn the_rest_that_breaks_off_reaches_nobody_as_a_whole_answer() {
 
 #[test]
 fn a_part_that_is_not_what_it_says_is_passed_on_and_not_stored() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for value in ["bytes 4-9/10", "bytes 0-4/3", "lines 0-4/10"] {
         let origin = Origin::start(move |_| {
             answer(
@@ -478,7 +450,7 @@ fn a_head_that_is_not_converted_is_passed_on_and_not_stored() {
     let origin = api(body(100));
     let server = start(&origin, "proxy_cache_convert_head off;");
     for asked in 1..=2 {
-        let answer = server.client().request("HEAD", "/", &[]).expect("an answer");
+        let answer = server.request("HEAD", "/", &[]);
         assert_eq!((answer.status, answer.field("content-length")), (200, Some("100")));
         assert!(is_nginx() || origin.count() == asked);
     }
@@ -488,10 +460,7 @@ fn a_head_that_is_not_converted_is_passed_on_and_not_stored() {
 #[test]
 fn ranges_can_be_forced_out_of_an_api_that_knows_none() {
     let body = body(300_000);
-    let origin = Origin::start({
-        let body = body.clone();
-        move |_| answer(200, &[], &body)
-    });
+    let origin = Origin::fixed(200, &[], &body);
     let server = start(&origin, "proxy_force_ranges on;");
     for path in ["/", "/plain/"] {
         let part = range(&server, path, "bytes=100000-250000");
@@ -571,8 +540,7 @@ fn a_range_that_does_not_exist_has_the_fields_of_the_response_but_for_what_descr
 #[test]
 fn dates_are_compared_as_if_modified_since_says_and_etag_can_be_left_out() {
     let prefix = Prefix::new();
-    std::fs::create_dir_all(prefix.join("html/files")).expect("own directory is writable");
-    std::fs::write(prefix.join("html/files/a.txt"), b"content").expect("own directory is writable");
+    prefix.write("html/files/a.txt", b"content");
     let origin = api(body(100));
     let (origin_address, later) = (origin.address(), "Mon, 07 Nov 2044 08:49:37 GMT");
     let values = |directives: &'static str| {
@@ -610,24 +578,16 @@ fn dates_are_compared_as_if_modified_since_says_and_etag_can_be_left_out() {
 
 #[test]
 fn a_part_and_a_304_say_what_the_whole_would_say_of_codings() {
-    if is_nginx() {
-        return; // It says so in the whole alone.
-    }
+    skip_on_nginx!("it says so in the whole alone");
     let body = body(4_000);
-    let origin = Origin::start({
-        let body = body.clone();
-        move |_: &Request| {
-            answer(
-                200,
-                &[("ETag", "\"v1\""), ("Content-Type", "text/plain"), ("Accept-Ranges", "bytes")],
-                &body,
-            )
-        }
-    });
+    let origin = Origin::fixed(
+        200,
+        &[("ETag", "\"v1\""), ("Content-Type", "text/plain"), ("Accept-Ranges", "bytes")],
+        &body,
+    );
     let directives = "gzip on; gzip_vary on; gzip_types text/plain;";
     let site = Prefix::new();
-    std::fs::create_dir_all(site.join("html/files")).expect("a folder");
-    std::fs::write(site.join("html/files/a.txt"), &body).expect("a file");
+    site.write("html/files/a.txt", &body);
     let values =
         [("ORIGIN", origin.address()), ("DIRECTIVES", directives.into()), ("FILES", directives.into())];
     let values: Vec<_> = values.iter().map(|(name, value)| (*name, value.as_str())).collect();
@@ -673,9 +633,7 @@ fn a_condition_on_what_is_fetched_whole_and_not_stored_is_answered_here() {
 
 #[test]
 fn a_range_of_what_is_not_stored_is_answered_as_a_range_all_the_same() {
-    if is_nginx() {
-        return; // It asks for the whole wherever there is a cache, and answers with it.
-    }
+    skip_on_nginx!("it asks for the whole wherever there is a cache, and answers with it");
     let origin = Origin::start(|request: &Request| match request.target() {
         // Says nothing of ranges and is never stored.
         "/private" => answer(200, &[("Cache-Control", "private"), ("ETag", "\"a\"")], &body(1000)),
@@ -714,9 +672,7 @@ fn a_range_of_what_is_not_stored_is_answered_as_a_range_all_the_same() {
 
 #[test]
 fn who_has_its_range_waits_for_nothing_more_of_what_is_not_stored() {
-    if is_nginx() {
-        return; // It passes the whole on, or reads it to its end.
-    }
+    skip_on_nginx!("it passes the whole on, or reads it to its end");
     let gate = Arc::new(Gate::default());
     let origin = Origin::start({
         let gate = gate.clone();

@@ -4,32 +4,27 @@ use millstream_tests::origin::Origin;
 use millstream_tests::server::Server;
 use millstream_tests::wait;
 
-const REDIRECTS: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        server {
-            listen 127.0.0.1:@PORT@;
-            server_name first.example second.example;
-            error_page 400 /usual;
-            location /usual { return 301 /to; }
-            location /path { absolute_redirect off; return 301 /to; }
-            location /portless { port_in_redirect off; return 302 /to; }
-            location /named { server_name_in_redirect on; return 302 /to; }
-            location /both { server_name_in_redirect on; port_in_redirect off; location /both/slash/ { proxy_pass http://127.0.0.1:1; } }
-            location /url { absolute_redirect off; return 302 http://else.example/to; }
-            location /rewritten { absolute_redirect off; rewrite ^ /to?a=b permanent; }
-            location /proxied { absolute_redirect off; proxy_redirect http://inside/ /outside/; proxy_pass http://@ORIGIN@; }
-            location /page { absolute_redirect off; error_page 404 =303 http://else.example/; return 404; }
-
-            location /first { error_page 404 = /second; return 404; }
-            location /second { error_page 404 = /third; return 404; }
-            location /again { recursive_error_pages on; error_page 404 = /second; return 404; }
-            location /both-pages { recursive_error_pages on; error_page 404 = /middle; return 404; }
-            location /middle { recursive_error_pages on; error_page 404 =410 /third; return 404; }
-            location /third { return 200 third; }
-            location /loop { recursive_error_pages on; error_page 404 500 /loop; return 404; }
-        }
-    }";
+const REDIRECTS: &str = site! {
+    main "worker_processes 1;"
+    server "server_name first.example second.example;
+        error_page 400 /usual;
+        location /usual { return 301 /to; }
+        location /path { absolute_redirect off; return 301 /to; }
+        location /portless { port_in_redirect off; return 302 /to; }
+        location /named { server_name_in_redirect on; return 302 /to; }
+        location /both { server_name_in_redirect on; port_in_redirect off; location /both/slash/ { proxy_pass http://127.0.0.1:1; } }
+        location /url { absolute_redirect off; return 302 http://else.example/to; }
+        location /rewritten { absolute_redirect off; rewrite ^ /to?a=b permanent; }
+        location /proxied { absolute_redirect off; proxy_redirect http://inside/ /outside/; proxy_pass http://@ORIGIN@; }
+        location /page { absolute_redirect off; error_page 404 =303 http://else.example/; return 404; }
+        location /first { error_page 404 = /second; return 404; }
+        location /second { error_page 404 = /third; return 404; }
+        location /again { recursive_error_pages on; error_page 404 = /second; return 404; }
+        location /both-pages { recursive_error_pages on; error_page 404 = /middle; return 404; }
+        location /middle { recursive_error_pages on; error_page 404 =410 /third; return 404; }
+        location /third { return 200 third; }
+        location /loop { recursive_error_pages on; error_page 404 500 /loop; return 404; }"
+};
 
 #[test]
 fn a_path_becomes_a_url_as_the_location_says() {
@@ -49,14 +44,12 @@ fn a_path_becomes_a_url_as_the_location_says() {
         ("/proxied", "a", "/outside/to".into()),
         ("/page", "a", "http://else.example/".into()),
     ] {
-        let mut client = server.client();
         let head = match host {
             "" => format!("GET {path} HTTP/1.0\r\n\r\n"),
             "." => format!("GET {path} HTTP/1.0\r\nHost: .\r\n\r\n"),
             host => format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n"),
         };
-        client.send(head).expect("sent");
-        let answer = client.answer().expect("an answer");
+        let answer = server.ask(head);
         assert_eq!(answer.field("location"), Some(&*expected), "{path} of {host:?}");
     }
 }

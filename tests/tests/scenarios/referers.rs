@@ -121,18 +121,15 @@ fn a_referer_is_valid_as_in_nginx() {
 #[test]
 fn a_page_that_may_not_refer_gets_nothing_out_of_the_cache_either() {
     let origin = Origin::start(|_| answer(200, &[("Cache-Control", "max-age=60")], b"picture"));
-    let site = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-        http {
-            access_log off;
-            proxy_cache_path @DIR@/cache keys_zone=pages:1m;
-            server { listen 127.0.0.1:@PORT@; server_name site.example;
-                location /img/ {
-                    valid_referers none blocked server_names *.friend.example;
-                    if ($invalid_referer) { return 403; }
-                    proxy_pass http://@ORIGIN@; proxy_cache pages;
-                }
-            }
-        }";
+    let site = site! {
+        http "proxy_cache_path @DIR@/cache keys_zone=pages:1m;"
+        server "server_name site.example;
+            location /img/ {
+                valid_referers none blocked server_names *.friend.example;
+                if ($invalid_referer) { return 403; }
+                proxy_pass http://@ORIGIN@; proxy_cache pages;
+            }"
+    };
     let server = Server::start(site, &[("ORIGIN", &origin.address())]);
     let status = |referer: &str| server.get_with("/img/a.png", &[("Referer", referer)]).status;
     assert_eq!(status("http://thief.example/"), 403);

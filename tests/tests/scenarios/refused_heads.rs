@@ -1,6 +1,5 @@
 //! Heads that are refused: their client gets the `error_page` that names the status, as in nginx.
 
-use millstream_tests::client::Answer;
 use millstream_tests::frames::Frames;
 use millstream_tests::origin::{Origin, answer};
 use millstream_tests::server::{Server, is_nginx};
@@ -19,12 +18,6 @@ fn started(pages: &str) -> Server {
     Server::start(PAGES, &[("PAGES", pages)])
 }
 
-fn over_http1(server: &Server, head: &str) -> Answer {
-    let mut client = server.client();
-    client.send(head).expect("sent");
-    client.answer().expect("an answer")
-}
-
 fn large() -> String {
     format!("GET / HTTP/1.1\r\nHost: a\r\nX-Large: {}\r\n\r\n", "x".repeat(3000))
 }
@@ -38,29 +31,26 @@ fn a_head_that_is_too_large_gets_the_page_of_494() {
         ("error_page 494 =431 /large;", 431, "too large"),
     ] {
         let server = started(pages);
-        let got = over_http1(&server, &large());
+        let got = server.ask(large());
         assert_eq!((got.status, got.text().as_str()), (status, text), "{pages}");
         assert_eq!(got.field("connection"), Some("close"), "{pages}");
         let mut frames = Frames::connect(server.port());
         let field = "x".repeat(3000);
-        let stream = frames.get_with("/", &[("x-large", &field)]);
-        let got = frames.answer(stream);
+        let got = frames.ask("/", &[("x-large", &field)]);
         assert_eq!((got.status, got.text().as_str()), (status, text), "{pages} over HTTP/2");
     }
 }
 
 #[test]
 fn it_is_also_known_by_the_status_that_its_client_gets_and_leads_elsewhere_too() {
-    if is_nginx() {
-        return;
-    }
-    let got = over_http1(&started(""), &large());
+    skip_on_nginx!();
+    let got = started("").ask(large());
     assert_eq!((got.status, got.text().contains("431 Request Header Fields Too Large")), (431, true));
-    let got = over_http1(&started("error_page 431 /large;"), &large());
+    let got = started("error_page 431 /large;").ask(large());
     assert_eq!((got.status, got.text().as_str()), (431, "too large"));
-    let got = over_http1(&started("error_page 494 @large;"), &large());
+    let got = started("error_page 494 @large;").ask(large());
     assert_eq!((got.status, got.text().as_str()), (400, "named large"));
-    let got = over_http1(&started("error_page 494 https://help.example/;"), &large());
+    let got = started("error_page 494 https://help.example/;").ask(large());
     assert_eq!((got.status, got.field("location")), (302, Some("https://help.example/")));
 }
 
@@ -68,9 +58,9 @@ fn it_is_also_known_by_the_status_that_its_client_gets_and_leads_elsewhere_too()
 fn other_refused_heads_get_their_pages() {
     let server = started("error_page 414 /long; error_page 400 /bad;");
     let long = format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "x".repeat(3000));
-    let got = over_http1(&server, &long);
+    let got = server.ask(&long);
     assert_eq!((got.status, got.text().as_str()), (414, "too long"));
-    let got = over_http1(&server, "GET / HTTP/1.1\r\n\r\n");
+    let got = server.ask("GET / HTTP/1.1\r\n\r\n");
     assert_eq!((got.status, got.text().as_str()), (400, "bad"), "without a Host");
 }
 
@@ -88,15 +78,14 @@ fn a_page_of_a_refused_head_may_come_from_an_upstream() {
     });
     let start = |place: &str| Server::start(PASSED_ON, &[("ORIGIN", &origin.address()), ("WHERE", place)]);
     let server = start("/page");
-    assert_eq!(over_http1(&server, &large()).text(), "GET /page HTTP/1.1");
-    assert_eq!(over_http1(&server, &large().replace("GET /", "PUT /x")).text(), "GET /page HTTP/1.1");
-    assert_eq!(over_http1(&server, "GET / HTTP/1.1\r\n\r\n").text(), "GET /page HTTP/1.1");
+    assert_eq!(server.ask(large()).text(), "GET /page HTTP/1.1");
+    assert_eq!(server.ask(large().replace("GET /", "PUT /x")).text(), "GET /page HTTP/1.1");
+    assert_eq!(server.ask("GET / HTTP/1.1\r\n\r\n").text(), "GET /page HTTP/1.1");
     let mut frames = Frames::connect(server.port());
     let field = "x".repeat(3000);
-    let stream = frames.get_with("/", &[("x-large", &field)]);
-    assert_eq!(frames.answer(stream).text(), "GET /page HTTP/1.1");
+    assert_eq!(frames.ask("/", &[("x-large", &field)]).text(), "GET /page HTTP/1.1");
     let server = start("@named");
-    let named = over_http1(&server, &large().replace("GET /", "GET /a%20b?c"));
+    let named = server.ask(large().replace("GET /", "GET /a%20b?c"));
     assert_eq!(named.text(), "GET /a%20b?c HTTP/1.1");
     let mut client = server.client();
     client.send(large().replace("GET /", "HEAD /")).expect("sent");
@@ -119,10 +108,10 @@ fn a_head_has_the_room_that_the_server_it_names_grants() {
     for (host, size, status) in
         [("narrow", 100, 200), ("roomy", 900, 200), ("R7.", 900, 200), ("roomy:80", 900, 200)]
     {
-        assert_eq!(over_http1(&server, &head(host, size)).status, status, "{host} {size}");
+        assert_eq!(server.ask(head(host, size)).status, status, "{host} {size}");
     }
     for (host, size) in [("narrow", 900), ("roomy", 3000), ("other", 900)] {
-        assert!(matches!(over_http1(&server, &head(host, size)).status, 400 | 431), "{host} {size}");
+        assert!(matches!(server.ask(head(host, size)).status, 400 | 431), "{host} {size}");
     }
     // It comes in pieces, and before the field that names the server only the first one's room holds.
     let mut client = server.client();
@@ -132,14 +121,14 @@ fn a_head_has_the_room_that_the_server_it_names_grants() {
     }
     assert_eq!(client.answer().expect("an answer").status, 200);
     let late = format!("GET / HTTP/1.1\r\nX-A: {}\r\nHost: roomy\r\n\r\n", "x".repeat(900));
-    assert!(matches!(over_http1(&server, &late).status, 400 | 431));
+    assert!(matches!(server.ask(&late).status, 400 | 431));
 }
 
 #[test]
 fn the_preface_of_http2_where_that_is_not_spoken_is_no_request() {
     let server = Server::start(ROOMY, &[]);
-    assert_eq!(over_http1(&server, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").status, 400);
-    assert_eq!(over_http1(&server, "GET / HTTP/2.0\r\nHost: a\r\n\r\n").status, 505);
+    assert_eq!(server.ask("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").status, 400);
+    assert_eq!(server.ask("GET / HTTP/2.0\r\nHost: a\r\n\r\n").status, 505);
 }
 
 #[test]
@@ -149,15 +138,17 @@ fn max_headers_counts_the_lines_that_a_client_sends() {
     let server = Server::start(text, &[]);
     for (count, is_taken) in [(5, true), (6, false)] {
         let lines = "X-A: b\r\n".repeat(count - 1);
-        let got = over_http1(&server, &format!("GET / HTTP/1.1\r\nHost: a\r\n{lines}\r\n"));
+        let got = server.ask(format!("GET / HTTP/1.1\r\nHost: a\r\n{lines}\r\n"));
         assert_eq!(got.status == 200, is_taken, "{count} over HTTP/1");
         let mut frames = Frames::connect(server.port());
-        let stream = frames.get_with("/", &vec![("x-a", "b"); count]);
-        assert_eq!(frames.answer(stream).status == 200, is_taken, "{count} beside :authority");
+        assert_eq!(
+            frames.ask("/", &vec![("x-a", "b"); count]).status == 200,
+            is_taken,
+            "{count} beside :authority"
+        );
         let mut fields = vec![("x-a", "b"); count - 1];
         fields.insert(0, ("host", "localhost"));
-        let stream = frames.get_with("/", &fields);
-        assert_eq!(frames.answer(stream).status == 200, is_taken, "{count}, Host among them");
+        assert_eq!(frames.ask("/", &fields).status == 200, is_taken, "{count}, Host among them");
     }
 }
 
@@ -167,12 +158,11 @@ fn more_fields_than_max_headers_are_a_bad_request_with_its_page() {
         let site = PAGES.replace("@PAGES@", "max_headers 5; @PAGES@");
         let server = Server::start(&site, &[("PAGES", pages)]);
         let head = format!("GET / HTTP/1.1\r\nHost: a\r\n{}\r\n", "X-A: b\r\n".repeat(5));
-        let got = over_http1(&server, &head);
+        let got = server.ask(&head);
         assert_eq!((got.status, got.field("connection")), (status, Some("close")), "{pages}");
         assert!(got.text().contains(text), "{pages}: {}", got.text());
         let mut frames = Frames::connect(server.port());
-        let stream = frames.get_with("/", &[("x-a", "b"); 6]);
-        let got = frames.answer(stream);
+        let got = frames.ask("/", &[("x-a", "b"); 6]);
         assert_eq!(got.status, status, "{pages} over HTTP/2");
         assert!(got.text().contains(text), "{pages} over HTTP/2: {}", got.text());
     };

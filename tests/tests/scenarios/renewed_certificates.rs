@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 
 use millstream_tests::prefix::Prefix;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::signed::SigningAuthority;
 use millstream_tests::wait;
 
@@ -133,9 +133,7 @@ fn a_mounted_secret_changes_by_one_link() {
 
 #[test]
 fn a_certificate_that_has_expired_is_served_with_a_warning() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let prefix = Prefix::new();
     let mut authority = SigningAuthority::new(prefix.path());
     authority.issue("one", "ec");

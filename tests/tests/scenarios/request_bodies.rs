@@ -12,17 +12,13 @@ use millstream_tests::origin::{Origin, answer};
 use millstream_tests::server::Server;
 use millstream_tests::{ports, wait};
 
-const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        server {
-            listen 127.0.0.1:@PORT@; charset utf-8;
-            location / { proxy_pass http://@ORIGIN@; add_header X-Body \"[$request_body]\"; }
-            location /fields { proxy_pass http://@ORIGIN@; proxy_pass_request_headers off; proxy_set_header X-Set yes; }
-            location /bodiless { proxy_pass http://@ORIGIN@; proxy_pass_request_body off; proxy_set_header Content-Length \"\"; }
-            location /replaced { proxy_pass http://@ORIGIN@; proxy_set_body \"<$request_body>\"; }
-        }
-    }";
+const SITE: &str = site! {
+    server "charset utf-8;
+        location / { proxy_pass http://@ORIGIN@; add_header X-Body \"[$request_body]\"; }
+        location /fields { proxy_pass http://@ORIGIN@; proxy_pass_request_headers off; proxy_set_header X-Set yes; }
+        location /bodiless { proxy_pass http://@ORIGIN@; proxy_pass_request_body off; proxy_set_header Content-Length \"\"; }
+        location /replaced { proxy_pass http://@ORIGIN@; proxy_set_body \"<$request_body>\"; }"
+};
 
 #[test]
 fn what_goes_upstream_of_a_request_is_what_the_location_lets_go() {
@@ -39,10 +35,8 @@ fn what_goes_upstream_of_a_request_is_what_the_location_lets_go() {
         ("/bodiless", "yes - - []", None),
         ("/replaced", "yes - 6 [<body>]", None),
     ] {
-        let mut client = server.client();
         let head = format!("POST {path} HTTP/1.1\r\nHost: a\r\nX-Client: yes\r\nContent-Length: 4\r\n\r\n");
-        client.send(format!("{head}body")).expect("open");
-        let answer = client.answer().expect("an answer");
+        let answer = server.ask(format!("{head}body"));
         assert_eq!(answer.text(), came, "{path}");
         assert_eq!(answer.field("x-body"), seen, "{path}");
         assert_eq!(answer.field("content-type"), Some("text/plain; charset=utf-8"), "{path}");
@@ -69,10 +63,8 @@ fn a_body_is_in_a_file_that_others_can_read_where_that_is_wanted() {
         ("/stays", large.as_str(), true),
         ("/clean", "small", true),
     ] {
-        let mut client = server.client();
         let head = format!("POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n", body.len());
-        client.send(head + body).expect("it is sent");
-        let told = client.answer().expect("it is answered");
+        let told = server.ask(head + body);
         assert_eq!(told.text(), body, "{path}");
         assert_eq!(told.field("x-body").is_none(), is_in_file, "{path}");
         let file = told.field("x-file").map(std::path::PathBuf::from);
@@ -107,9 +99,7 @@ fn a_body_that_came_with_its_head_is_kept_though_bodies_are_passed_on_as_they_co
         ("Content-Length: 4\r\n", "body"),
         ("Transfer-Encoding: chunked\r\n", "1\r\nb\r\n3\r\nody\r\n0\r\n\r\n"),
     ] {
-        let mut client = server.client();
-        client.send(format!("POST / HTTP/1.1\r\nHost: a\r\n{fields}\r\n{body}")).expect("open");
-        let told = client.answer().expect("an answer");
+        let told = server.ask(format!("POST / HTTP/1.1\r\nHost: a\r\n{fields}\r\n{body}"));
         assert_eq!((told.text().as_str(), told.field("x-body")), ("body", Some("[body]")), "{fields}");
     }
     let lengths: Vec<_> =
@@ -156,34 +146,29 @@ fn read_until(stream: &mut TcpStream, came: &mut Vec<u8>, end: &[u8]) {
 fn what_is_no_chunked_body_is_refused_also_where_nobody_wants_the_body() {
     let server = unbuffered("127.0.0.1:1");
     for (body, status) in [("4\r\nbody\r\n0\r\n\r\n", 200), ("4\r\nbody too long\r\n0\r\n\r\n", 400)] {
-        let mut client = server.client();
         let head = "POST /fixed HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
-        client.send(format!("{head}{body}")).expect("open");
-        assert_eq!(client.answer().expect("an answer").status, status, "{body}");
+        assert_eq!(server.ask(format!("{head}{body}")).status, status, "{body}");
     }
 }
 
-const FALLBACKS: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off; client_body_buffer_size 4k; client_max_body_size 1m;
-        server {
-            listen 127.0.0.1:@PORT@; http2 on;
-            location /refused { proxy_pass http://127.0.0.1:@CLOSED@; error_page 502 = @fallback; }
-            location /failed { proxy_pass http://@ORIGIN@/500; proxy_intercept_errors on; error_page 500 = @fallback; }
-            location /accelerated { proxy_pass http://@ORIGIN@/go/accelerated; }
-            location /set { proxy_pass http://@ORIGIN@/500; proxy_set_body other; proxy_intercept_errors on; error_page 500 = @fallback; }
-            location /bodiless {
-                proxy_pass http://@ORIGIN@/go/accelerated; proxy_pass_request_body off; proxy_set_header Content-Length \"\";
-            }
-            location /streamed/refused { proxy_request_buffering off; proxy_pass http://127.0.0.1:@CLOSED@; error_page 502 = @fallback; }
-            location /streamed/failed {
-                proxy_request_buffering off; proxy_pass http://@ORIGIN@/500; proxy_intercept_errors on; error_page 500 = @fallback;
-            }
-            location /page { proxy_pass http://@ORIGIN@/500; proxy_intercept_errors on; error_page 500 /seen; }
-            location @fallback { proxy_pass http://@ORIGIN@; }
-            location /seen { proxy_pass http://@ORIGIN@; }
+const FALLBACKS: &str = site! {
+    http "client_body_buffer_size 4k; client_max_body_size 1m;"
+    server "http2 on;
+        location /refused { proxy_pass http://127.0.0.1:@CLOSED@; error_page 502 = @fallback; }
+        location /failed { proxy_pass http://@ORIGIN@/500; proxy_intercept_errors on; error_page 500 = @fallback; }
+        location /accelerated { proxy_pass http://@ORIGIN@/go/accelerated; }
+        location /set { proxy_pass http://@ORIGIN@/500; proxy_set_body other; proxy_intercept_errors on; error_page 500 = @fallback; }
+        location /bodiless {
+            proxy_pass http://@ORIGIN@/go/accelerated; proxy_pass_request_body off; proxy_set_header Content-Length \"\";
         }
-    }";
+        location /streamed/refused { proxy_request_buffering off; proxy_pass http://127.0.0.1:@CLOSED@; error_page 502 = @fallback; }
+        location /streamed/failed {
+            proxy_request_buffering off; proxy_pass http://@ORIGIN@/500; proxy_intercept_errors on; error_page 500 = @fallback;
+        }
+        location /page { proxy_pass http://@ORIGIN@/500; proxy_intercept_errors on; error_page 500 /seen; }
+        location @fallback { proxy_pass http://@ORIGIN@; }
+        location /seen { proxy_pass http://@ORIGIN@; }"
+};
 
 fn seen(method: &str, body: &[u8]) -> String {
     format!(
@@ -234,9 +219,7 @@ fn a_body_is_sent_whole_by_whatever_a_request_goes_on_with_or_the_request_fails(
                     message.extend_from_slice(format!("Content-Length: {size}\r\n\r\n").as_bytes());
                     message.extend_from_slice(&body);
                 }
-                let mut client = server.client();
-                client.send(message).expect("it is read");
-                let got = client.answer().expect("an answer");
+                let got = server.ask(message);
                 let what = format!("{path} {size} chunked {is_chunked}: {}", got.text());
                 match path {
                     "/page" => assert_eq!((got.status, got.text()), (500, seen("GET", &body)), "{what}"),
@@ -295,8 +278,7 @@ fn a_body_that_came_while_a_server_was_asked_over_http_2_is_sent_whole_to_whoeve
             let head = format!("POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n");
             client.send(head).expect("open");
             heads.recv_timeout(Duration::from_secs(20)).expect("the first is asked");
-            client.send(&body).expect("open");
-            let told = client.answer().expect("an answer");
+            let told = client.ask(&body);
             assert_eq!((told.status, told.text()), (200, seen("POST", &body)), "{path} {length}");
             assert_eq!(heads.try_iter().count(), usize::from(path == "/twice"), "{path}");
         }
@@ -327,10 +309,8 @@ fn a_body_in_the_key_is_read_before_the_look_up_and_one_body_is_not_answered_for
         ("/bypass", "old".to_owned(), "MISS"),
         ("/bypass", "old".to_owned(), "HIT"),
     ] {
-        let mut client = server.client();
         let head = format!("POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n", body.len());
-        client.send(head + &body).expect("it is read");
-        let got = client.answer().expect("an answer");
+        let got = server.ask(head + &body);
         assert_eq!(
             (got.status, got.text() == body, got.field("x-cache")),
             (200, true, Some(cache)),
@@ -352,33 +332,27 @@ fn a_write_takes_out_what_is_stored_for_reading_whatever_body_is_in_the_key() {
     for cache in ["MISS", "HIT"] {
         assert_eq!(server.get("/").field("x-cache"), Some(cache));
     }
-    let mut client = server.client();
-    client.send("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nnew").expect("it is read");
-    assert_eq!(client.answer().expect("an answer").status, 200);
+    assert_eq!(server.ask("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nnew").status, 200);
     assert_eq!(server.get("/").field("x-cache"), Some("MISS"));
 }
 
 /// A site that loses bodies in every way, and what is requested next.
-const LOST: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        server {
-            listen 127.0.0.1:@PORT@; http2 on; proxy_intercept_errors on;
-            location /large/named { client_max_body_size 10; proxy_pass http://@ORIGIN@; error_page 413 = @named; }
-            location /large/told { client_max_body_size 10; proxy_pass http://@ORIGIN@; error_page 413 @named; }
-            location /large/page { client_max_body_size 10; proxy_pass http://@ORIGIN@; error_page 413 = /page; }
-            location /large/text { client_max_body_size 10; proxy_pass http://@ORIGIN@; error_page 413 = @text; }
-            location /bad/named { proxy_pass http://@ORIGIN@; error_page 400 = @named; }
-            location /bad/told { proxy_pass http://@ORIGIN@; error_page 400 @named; }
-            location /streamed/named { proxy_request_buffering off; proxy_pass http://@EARLY@; error_page 502 503 = @named; }
-            location /streamed/page { proxy_request_buffering off; proxy_pass http://@EARLY@; error_page 502 503 = /page; }
-            location /streamed/told { proxy_request_buffering off; proxy_pass http://@EARLY@; error_page 502 503 /page; }
-            location /streamed/done { proxy_request_buffering off; proxy_pass http://@ORIGIN@/to-page; }
-            location @named { proxy_pass http://@ORIGIN@; }
-            location @text { return 200 text; }
-            location /page { internal; proxy_pass http://@ORIGIN@; }
-        }
-    }";
+const LOST: &str = site! {
+    server "http2 on; proxy_intercept_errors on;
+        location /large/named { client_max_body_size 10; proxy_pass http://@ORIGIN@; error_page 413 = @named; }
+        location /large/told { client_max_body_size 10; proxy_pass http://@ORIGIN@; error_page 413 @named; }
+        location /large/page { client_max_body_size 10; proxy_pass http://@ORIGIN@; error_page 413 = /page; }
+        location /large/text { client_max_body_size 10; proxy_pass http://@ORIGIN@; error_page 413 = @text; }
+        location /bad/named { proxy_pass http://@ORIGIN@; error_page 400 = @named; }
+        location /bad/told { proxy_pass http://@ORIGIN@; error_page 400 @named; }
+        location /streamed/named { proxy_request_buffering off; proxy_pass http://@EARLY@; error_page 502 503 = @named; }
+        location /streamed/page { proxy_request_buffering off; proxy_pass http://@EARLY@; error_page 502 503 = /page; }
+        location /streamed/told { proxy_request_buffering off; proxy_pass http://@EARLY@; error_page 502 503 /page; }
+        location /streamed/done { proxy_request_buffering off; proxy_pass http://@ORIGIN@/to-page; }
+        location @named { proxy_pass http://@ORIGIN@; }
+        location @text { return 200 text; }
+        location /page { internal; proxy_pass http://@ORIGIN@; }"
+};
 
 #[test]
 fn a_body_that_is_lost_is_left_out_of_pages_that_tell_of_it_and_is_an_error_otherwise() {
@@ -453,11 +427,11 @@ fn an_upload_that_was_read_for_the_key_is_in_its_file_all_the_same() {
     );
     for size in [1, 5_000, 20_000, 5_000] {
         let body = "y".repeat(size);
-        let mut client = server.client();
-        client
-            .send(format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {size}\r\n\r\n{body}"))
-            .expect("sent");
-        assert_eq!(client.answer().expect("an answer").text(), body, "{size}");
+        assert_eq!(
+            server.ask(format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {size}\r\n\r\n{body}")).text(),
+            body,
+            "{size}"
+        );
     }
     wait::until("no file stays", || server.prefix().count_files("bodies") == 0);
     assert_eq!(origin.count(), 3, "the last one is stored");
@@ -492,21 +466,18 @@ fn what_leads_to_no_path_is_not_found_and_the_response_stays_inside() {
 }
 
 /// Locations by how they handle a body; each names its file and the known length.
-const OF_NO_BYTES: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off; client_body_temp_path @DIR@/bodies; client_body_in_file_only clean; proxy_http_version 1.1;
-        add_header X-File $request_body_file;
-        server {
-            listen 127.0.0.1:@PORT@; http2 on;
-            location / { proxy_pass http://@ORIGIN@; }
-            location /off { proxy_pass_request_body off; proxy_set_header Content-Length 0; proxy_pass http://@ORIGIN@; }
-            location /led { proxy_pass http://127.0.0.1:1; error_page 502 = @led; }
-            location @led { proxy_pass http://@ORIGIN@; }
-            location /app { fastcgi_param L $content_length; fastcgi_param REQUEST_METHOD $request_method; fastcgi_pass 127.0.0.1:@APP@; }
-            location /passed-on { proxy_request_buffering off; proxy_pass http://@ORIGIN@; }
-            location /in-memory { client_body_in_file_only off; proxy_pass http://@ORIGIN@; }
-        }
-    }";
+const OF_NO_BYTES: &str = site! {
+    http "client_body_temp_path @DIR@/bodies; client_body_in_file_only clean; proxy_http_version 1.1;
+        add_header X-File $request_body_file;"
+    server "http2 on;
+        location / { proxy_pass http://@ORIGIN@; }
+        location /off { proxy_pass_request_body off; proxy_set_header Content-Length 0; proxy_pass http://@ORIGIN@; }
+        location /led { proxy_pass http://127.0.0.1:1; error_page 502 = @led; }
+        location @led { proxy_pass http://@ORIGIN@; }
+        location /app { fastcgi_param L $content_length; fastcgi_param REQUEST_METHOD $request_method; fastcgi_pass 127.0.0.1:@APP@; }
+        location /passed-on { proxy_request_buffering off; proxy_pass http://@ORIGIN@; }
+        location /in-memory { client_body_in_file_only off; proxy_pass http://@ORIGIN@; }"
+};
 
 #[test]
 fn a_body_of_no_bytes_has_a_file_as_any_other_and_no_body_has_none() {
@@ -529,9 +500,7 @@ fn a_body_of_no_bytes_has_a_file_as_any_other_and_no_body_has_none() {
             ("Transfer-Encoding: chunked\r\n", "0\r\n\r\n", true),
             ("", "", false),
         ] {
-            let mut client = server.client();
-            client.send(format!("POST {path} HTTP/1.1\r\nHost: a\r\n{fields}\r\n{body}")).expect("sent");
-            let got = client.answer().expect("an answer");
+            let got = server.ask(format!("POST {path} HTTP/1.1\r\nHost: a\r\n{fields}\r\n{body}"));
             assert_eq!(got.status, 200, "{path} {fields}");
             assert_eq!(got.field("x-file").is_some(), has_file && is_body, "{path} {fields}");
         }
@@ -548,20 +517,16 @@ fn a_body_of_no_bytes_has_a_file_as_any_other_and_no_body_has_none() {
     wait::until("no file stays", || server.prefix().count_files("bodies") == 0);
 }
 
-const LENGTHS: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off; fastcgi_param REQUEST_METHOD $request_method; proxy_pass_request_body off; fastcgi_pass_request_body off;
-        server {
-            listen 127.0.0.1:@PORT@;
-            location /zero { proxy_set_header Content-Length 0; proxy_pass http://@ORIGIN@; }
-            location /empty { proxy_set_header Content-Length \"\"; proxy_pass http://@ORIGIN@; }
-            location /unset { proxy_pass http://@ORIGIN@; }
-            location /wrong { proxy_set_header Content-Length 5; proxy_pass http://@ORIGIN@; }
-            location /shown { proxy_set_header X-L $content_length; proxy_set_header Content-Length \"\"; proxy_pass http://@ORIGIN@; }
-            location /passed { proxy_pass_request_body on; proxy_set_header Content-Length 0; proxy_pass http://@ORIGIN@; }
-            location /app { fastcgi_param CONTENT_LENGTH $content_length; fastcgi_param L $content_length; fastcgi_pass 127.0.0.1:@APP@; }
-        }
-    }";
+const LENGTHS: &str = site! {
+    http "fastcgi_param REQUEST_METHOD $request_method; proxy_pass_request_body off; fastcgi_pass_request_body off;"
+    server "location /zero { proxy_set_header Content-Length 0; proxy_pass http://@ORIGIN@; }
+        location /empty { proxy_set_header Content-Length \"\"; proxy_pass http://@ORIGIN@; }
+        location /unset { proxy_pass http://@ORIGIN@; }
+        location /wrong { proxy_set_header Content-Length 5; proxy_pass http://@ORIGIN@; }
+        location /shown { proxy_set_header X-L $content_length; proxy_set_header Content-Length \"\"; proxy_pass http://@ORIGIN@; }
+        location /passed { proxy_pass_request_body on; proxy_set_header Content-Length 0; proxy_pass http://@ORIGIN@; }
+        location /app { fastcgi_param CONTENT_LENGTH $content_length; fastcgi_param L $content_length; fastcgi_pass 127.0.0.1:@APP@; }"
+};
 
 #[test]
 fn a_body_that_stays_behind_is_announced_as_none_where_that_is_set_and_reported_by_its_length() {
@@ -589,9 +554,11 @@ fn a_body_that_stays_behind_is_announced_as_none_where_that_is_set_and_reported_
             ("Transfer-Encoding: chunked\r\n", "3\r\nabc\r\n0\r\n\r\n", of_chunks),
             ("", "", of_none),
         ] {
-            let mut client = server.client();
-            client.send(format!("POST {path} HTTP/1.1\r\nHost: a\r\n{fields}\r\n{body}")).expect("sent");
-            assert_eq!(client.answer().expect("an answer").text(), expected, "{path} {fields}");
+            assert_eq!(
+                server.ask(format!("POST {path} HTTP/1.1\r\nHost: a\r\n{fields}\r\n{body}")).text(),
+                expected,
+                "{path} {fields}"
+            );
         }
     }
 }
@@ -612,10 +579,8 @@ fn a_body_of_unknown_length_has_the_bound_of_the_location_that_reads_it() {
         &[("ORIGIN", &origin.address())],
     );
     for (path, status) in [("/denied", 200), ("/missing", 200), ("/narrow", 413), ("/", 413)] {
-        let mut client = server.client();
         let chunked = "Transfer-Encoding: chunked\r\n\r\n8\r\nabcdefgh\r\n0\r\n\r\n";
-        client.send(format!("POST {path} HTTP/1.1\r\nHost: a\r\n{chunked}")).expect("sent");
-        let got = client.answer().expect("an answer");
+        let got = server.ask(format!("POST {path} HTTP/1.1\r\nHost: a\r\n{chunked}"));
         assert_eq!(got.status, status, "{path}");
         assert!(status != 200 || got.text() == "abcdefgh", "{path}: {}", got.text());
         // An announced length has the bound of the first location, whatever that responds.

@@ -2,19 +2,14 @@
 
 use millstream_tests::server::Server;
 
-const FORMS: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        server {
-            listen 127.0.0.1:@PORT@;
-            location = /301 { return 301; }
-            location = /308 { return 308 \"\"; }
-            location = /200 { return 200; }
-            location = /300 { return 300; }
-            location = /404 { return 404 \"\"; }
-            location = /500 { return 500 text; }
-        }
-    }";
+const FORMS: &str = site! {
+    server "location = /301 { return 301; }
+        location = /308 { return 308 \"\"; }
+        location = /200 { return 200; }
+        location = /300 { return 300; }
+        location = /404 { return 404 \"\"; }
+        location = /500 { return 500 text; }"
+};
 
 #[test]
 fn a_return_without_a_text_is_answered_as_in_nginx() {

@@ -92,7 +92,6 @@ fn what_an_outer_expression_names_holds_in_the_locations_inside_it() {
     let template = START.replace("access_log off;", &format!("access_log off; {maps}"));
     let server = Server::start(&format!("{template} {locations} }} }}"), &[("ORIGIN", &origin.address())]);
     server.prefix().write("acme.txt", "a file of acme");
-    std::fs::create_dir_all(server.prefix().join("acme/acme/api")).expect("own directory is writable");
     server.prefix().write("acme/acme/api/root", "a file below acme");
     check(
         &server,

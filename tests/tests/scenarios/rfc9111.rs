@@ -11,27 +11,18 @@ use millstream_tests::server::Server;
 const FRESH: (&str, &str) = ("Cache-Control", "max-age=60");
 
 fn start(origin: &Origin, directives: &str) -> Server {
-    let template = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        proxy_cache_path @DIR@/cache levels=1:2 keys_zone=answers:1m;
-        server {
-            listen 127.0.0.1:@PORT@;
-            location / {
+    let template = site! {
+        http "proxy_cache_path @DIR@/cache levels=1:2 keys_zone=answers:1m;"
+        server "location / {
                 proxy_pass http://@ORIGIN@;
                 proxy_cache answers;
                 proxy_cache_revalidate on;
                 proxy_cache_credentials public;
                 add_header X-Cache-Status $upstream_cache_status;
                 @DIRECTIVES@
-            }
-        }
-    }";
+            }"
+    };
     Server::start(template, &[("ORIGIN", &origin.address()), ("DIRECTIVES", directives)])
-}
-
-fn status(answer: &Answer) -> &str {
-    answer.field("x-cache-status").unwrap_or("none")
 }
 
 fn numbered(script: impl Fn(&Request, usize) -> Vec<Step> + Send + 'static) -> Origin {
@@ -70,7 +61,10 @@ fn no_cache_is_stored_and_validated_at_every_use() {
     let expected = [("MISS", None), ("REVALIDATED", Some("1")), ("REVALIDATED", Some("1"))];
     for (expected, new) in expected {
         let answer = server.get("/");
-        assert_eq!((answer.text().as_str(), status(&answer), answer.field("x-new")), ("body", expected, new));
+        assert_eq!(
+            (answer.text().as_str(), answer.cache_status(), answer.field("x-new")),
+            ("body", expected, new)
+        );
     }
     assert_eq!(origin.count(), 3);
 }
@@ -86,10 +80,10 @@ fn clients_are_heard_only_where_the_configuration_says_so() {
     ] {
         let origin = counting(&[FRESH]);
         let server = start(&origin, directive);
-        assert_eq!(status(&server.get("/")), "MISS");
+        assert_eq!(server.get("/").cache_status(), "MISS");
         let mut client = server.client();
         client.send(format!("GET / HTTP/1.1\r\nHost: localhost\r\n{asked}\r\n")).expect("sent");
-        assert_eq!(status(&client.answer().expect("an answer")), expected, "{directive} {asked}");
+        assert_eq!(client.answer().expect("an answer").cache_status(), expected, "{directive} {asked}");
         // What was fetched for one client is there for the next.
         let fetched = if expected == "HIT" { "answer 1" } else { "answer 2" };
         assert_eq!(server.get("/").text(), fetched, "{directive} {asked}");
@@ -140,7 +134,7 @@ fn an_unsafe_request_invalidates_its_target_and_the_locations_its_answer_names()
     });
     let server = start(&origin, "proxy_cache_key $request_method$request_uri;");
     let paths = ["/dir/target", "/there?a=b", "/dir/here", "/there", "/elsewhere"];
-    let statuses = || paths.map(|path| status(&server.get(path)).to_owned());
+    let statuses = || paths.map(|path| server.get(path).cache_status().to_owned());
     for (unsafe_method, expected) in [
         ("FAIL", ["HIT"; 5]),
         ("POST", ["MISS", "MISS", "MISS", "HIT", "HIT"]),
@@ -196,7 +190,7 @@ fn only_methods_that_are_not_safe_take_out_what_is_stored() {
     });
     let server = start(&origin, "proxy_cache_key $request_uri;");
     let paths = ["/target", "/named"];
-    let statuses = || paths.map(|path| status(&server.get(path)).to_owned());
+    let statuses = || paths.map(|path| server.get(path).cache_status().to_owned());
     let cases = SAFE.map(|method| (method, "HIT")).into_iter().chain(UNSAFE.map(|method| (method, "MISS")));
     for (method, expected) in cases {
         statuses();
@@ -263,7 +257,7 @@ fn fields_that_are_not_to_be_stored_go_to_who_asked_alone() {
         (Some("a=b"), Some("1"), Some("2"))
     );
     let second = server.get("/");
-    assert_eq!(status(&second), "HIT");
+    assert_eq!(second.cache_status(), "HIT");
     assert_eq!(
         (second.field("set-cookie"), second.field("x-mine"), second.field("x-all")),
         (None, None, Some("2"))
@@ -283,12 +277,12 @@ fn a_head_that_says_something_else_outdates_the_stored_get() {
     }
     });
     let server = start(&origin, "proxy_cache_convert_head off; proxy_cache_key $request_method$uri;");
-    let head = |path: &str| server.client().request("HEAD", path, &[]).expect("an answer");
+    let head = |path: &str| server.request("HEAD", path, &[]);
     for (path, expected, new) in [("/same", "HIT", Some("1")), ("/other", "MISS", None)] {
-        assert_eq!(status(&server.get(path)), "MISS");
+        assert_eq!(server.get(path).cache_status(), "MISS");
         assert_eq!(head(path).status, 200);
         let after = server.get(path);
-        assert_eq!((status(&after), after.field("x-new")), (expected, new), "{path}");
+        assert_eq!((after.cache_status(), after.field("x-new")), (expected, new), "{path}");
     }
 }
 

@@ -189,7 +189,7 @@ fn a_server_that_may_have_low_ports_keeps_that_right_from_those_who_serve_and_li
             http {{ access_log off; server {{ listen 127.0.0.1:{port}; {listen} location / {{ return 200 {text}; }} }} }}",
             prefix.path().display()
         );
-        fs::write(prefix.join("nginx.conf"), site).expect("ours");
+        prefix.write("nginx.conf", site);
     };
     write("", "one");
     let own = USER.to_string();
@@ -536,9 +536,7 @@ fn a_daemon_lets_go_of_the_terminal_and_a_start_that_fails_says_so_with_its_stat
 
 #[test]
 fn a_pipe_in_the_place_of_a_file_holds_up_neither_a_check_nor_a_reload_nor_a_stop() {
-    if is_nginx() {
-        return; // It waits for who writes.
-    }
+    skip_on_nginx!("it waits for who writes");
     let prefix = Prefix::new();
     fs::create_dir(prefix.join("conf.d")).expect("own directory");
     let template = "pid @DIR@/nginx.pid; error_log @DIR@/error.log notice; events {}
@@ -554,8 +552,7 @@ fn a_pipe_in_the_place_of_a_file_holds_up_neither_a_check_nor_a_reload_nor_a_sto
     let users = server.prefix().join("users");
     let more = format!("location /in {{ auth_basic a; auth_basic_user_file {}; }}", users.display());
     server.rewrite(template, &[("MORE", &more)]);
-    server.signal(Signal::HUP);
-    wait::until("it is reloaded", || server.log().contains("configuration 2 is in force"));
+    server.reload();
     let answer = server.get_with("/in", &[("Authorization", "Basic YTpi")]);
     assert!([403, 500].contains(&answer.status), "{}", answer.status);
     pipe("conf.d/pipe.conf");

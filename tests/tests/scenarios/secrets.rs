@@ -7,7 +7,7 @@ use std::time::Duration;
 use millstream_tests::collector::{Collector, attribute};
 use millstream_tests::origin::Origin;
 use millstream_tests::ports;
-use millstream_tests::server::{Server, binary, is_nginx};
+use millstream_tests::server::{Server, binary};
 use millstream_tests::wait;
 use serde_json::Value;
 
@@ -72,9 +72,7 @@ fn site() -> Site {
 /// Everything that a site writes or reports, after requests with the secret in every possible place.
 #[test]
 fn a_secret_is_read_in_the_access_log_alone() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let site = site();
     let fields = [
         ("Host", "site.test"),
@@ -133,9 +131,7 @@ fn a_secret_is_read_in_the_access_log_alone() {
 
 #[test]
 fn error_logs_of_json_say_the_parts_of_a_request_by_their_keys() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let site = site();
     let fields = [("Host", "site.test"), ("Referer", "http://a/\"b")];
     assert_eq!(site.server.get_with("/away?token=s3cr3t&q=\"", &fields).status, 502);

@@ -21,7 +21,7 @@ fn in_front_of_gunicorn(name: &str, prefix: Prefix) -> (Server, Gunicorn) {
 }
 
 fn cache_status(answer: &Answer) -> &str {
-    answer.field("x-cache-status").unwrap_or("none")
+    answer.cache_status()
 }
 
 fn unzip(body: &[u8]) -> String {

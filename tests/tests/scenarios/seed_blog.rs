@@ -86,9 +86,7 @@ fn blog_3_sends_one_request_at_a_time_and_nobody_waits_longer_than_the_first() {
 /// `MILLSTREAM_PICTURES` keeps screenshots.
 #[test]
 fn the_dashboard_shows_how_many_requests_the_lock_keeps_from_the_api() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let Some(window) = Window::open(1280, 700) else {
         eprintln!("SKIPPED: no driver of Chromium here; apt-get install chromium-driver");
         return;

@@ -3,10 +3,9 @@
 use millstream_tests::origin::{Origin, Request, answer};
 use millstream_tests::server::Server;
 
-const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        proxy_cache_path @DIR@/cache levels=1:2 keys_zone=answers:1m;
+const SITE: &str = site! {
+    main "worker_processes 1;"
+    http "proxy_cache_path @DIR@/cache levels=1:2 keys_zone=answers:1m;
         types { text/html html; text/css css; image/png png; }
         map $sent_http_content_type $lifetime {
             default off;
@@ -21,20 +20,17 @@ const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/err
         }
         expires $lifetime;
         charset $alphabet;
-        charset_types *;
-        server {
-            listen 127.0.0.1:@PORT@;
-            root @DIR@;
-            location / { }
-            location /api/ { proxy_pass http://@ORIGIN@; }
-            location /cached/ {
-                proxy_pass http://@ORIGIN@;
-                proxy_cache answers;
-                proxy_cache_valid 200 1m;
-                proxy_ignore_headers Cache-Control Expires;
-            }
-        }
-    }";
+        charset_types *;"
+    server "root @DIR@;
+        location / { }
+        location /api/ { proxy_pass http://@ORIGIN@; }
+        location /cached/ {
+            proxy_pass http://@ORIGIN@;
+            proxy_cache answers;
+            proxy_cache_valid 200 1m;
+            proxy_ignore_headers Cache-Control Expires;
+        }"
+};
 
 #[test]
 fn lifetime_and_charset_go_by_the_type_of_the_answer() {

@@ -69,9 +69,7 @@ fn said(mut command: Command) -> (bool, String) {
 
 #[test]
 fn heads_of_32_kb_pass_both_ways_and_each_bound_can_be_set() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let large = "x".repeat(32 * 1024);
     let origin = Origin::start({
         let large = large.clone();
@@ -89,13 +87,12 @@ fn heads_of_32_kb_pass_both_ways_and_each_bound_can_be_set() {
     });
     let serving = Serving::start(&silent, &bounded);
     assert_eq!(serving.client().get_with("/", &[("X-Large", &large)]).expect("an answer").status, 431);
-    let mut client = serving.client();
-    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2000\r\n\r\n").expect("sent");
-    assert_eq!(client.answer().expect("an answer").status, 413);
+    assert_eq!(
+        serving.client().ask("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2000\r\n\r\n").status,
+        413
+    );
     assert_eq!(serving.client().get("/silent").expect("an answer").status, 504);
-    let mut slow = serving.client();
-    slow.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n1").expect("sent");
-    assert_eq!(slow.answer().expect("an answer").status, 408);
+    assert_eq!(serving.client().ask("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n1").status, 408);
 }
 
 /// An API that accepts any other protocol, and then sends one thing for each "request".
@@ -130,20 +127,14 @@ fn talks(port: u16, path: &str) {
 
 #[test]
 fn a_websocket_passes_through_serve_and_through_a_cached_location_that_says_so() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = echoing();
     let serving = Serving::start(&origin, &["--microcache", "10s"]);
-    let site = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-        http {
-            access_log off; proxy_cache_path memory keys_zone=answers:1m memory=1m;
-            server {
-                listen 127.0.0.1:@PORT@;
-                location / { proxy_pass http://@ORIGIN@; proxy_upgrade on; proxy_cache answers; proxy_cache_valid 10s;
-                    proxy_set_header Connection close; }
-            }
-        }";
+    let site = site! {
+        http "proxy_cache_path memory keys_zone=answers:1m memory=1m;"
+        server "location / { proxy_pass http://@ORIGIN@; proxy_upgrade on; proxy_cache answers; proxy_cache_valid 10s;
+            proxy_set_header Connection close; }"
+    };
     let server = Server::start(site, &[("ORIGIN", &origin.address())]);
     for port in [serving.port, server.port()] {
         // One that is open holds up no other of its URL, and no plain request.
@@ -160,9 +151,7 @@ fn a_websocket_passes_through_serve_and_through_a_cached_location_that_says_so()
 
 #[test]
 fn a_plain_request_asks_for_no_protocol_and_h2c_is_not_passed_on() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = echoing();
     let serving = Serving::start(&origin, &[]);
     for fields in [
@@ -191,9 +180,7 @@ fn told(request: &Request) -> [Option<&str>; 4] {
 
 #[test]
 fn a_trusted_proxy_in_front_says_who_asked_and_how_and_nobody_else_does() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for (arguments, expected) in [
         (&[][..], [Some("127.0.0.1"), Some("127.0.0.1"), Some("http"), None]),
         (
@@ -214,9 +201,7 @@ fn a_trusted_proxy_in_front_says_who_asked_and_how_and_nobody_else_does() {
 
 #[test]
 fn a_trusted_proxy_that_sets_x_real_ip_alone_says_who_asked_and_a_stranger_does_not() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for (proxy, is_trusted) in [("127.0.0.1", true), ("192.0.2.1", false)] {
         let origin = Origin::fixed(200, &[("Cache-Control", "max-age=60")], b"ok");
         let serving = Serving::start(&origin, &["--trust-proxy", proxy]);
@@ -235,9 +220,7 @@ fn a_trusted_proxy_that_sets_x_real_ip_alone_says_who_asked_and_a_stranger_does_
 
 #[test]
 fn what_a_trusted_proxy_says_of_scheme_and_host_is_in_the_key() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::start(|request| {
         let link = format!(
             "{}://{}/",
@@ -306,9 +289,7 @@ fn said_ok(program: &str, argument: &str) -> bool {
 
 #[test]
 fn of_several_that_run_each_is_named_and_the_port_says_which_is_meant() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[("Cache-Control", "max-age=60")], b"ok");
     let first = Serving::start(&origin, &[]);
     let port = ports::free();
@@ -339,9 +320,7 @@ fn of_several_that_run_each_is_named_and_the_port_says_which_is_meant() {
 
 #[test]
 fn two_that_run_on_one_port_of_two_addresses_start_and_are_both_named() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"ok");
     let first = Serving::start(&origin, &[]);
     let (port, at) = (first.port, format!("127.0.0.2:{}", first.port));
@@ -366,9 +345,7 @@ fn two_that_run_on_one_port_of_two_addresses_start_and_are_both_named() {
 
 #[test]
 fn without_a_directory_for_its_control_socket_it_serves_and_says_so_as_does_purge() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (origin, prefix) = (Origin::fixed(200, &[], b"ok"), Prefix::new());
     let directory = prefix.join("millstream");
     std::fs::create_dir(&directory).expect("own directory");
@@ -389,9 +366,7 @@ fn without_a_directory_for_its_control_socket_it_serves_and_says_so_as_does_purg
 
 #[test]
 fn the_printed_configuration_has_every_option_and_does_the_same() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = echoing();
     let port = ports::free().to_string();
     let options = ["--max-body", "3k", "--max-head", "9k", "--connect-timeout", "2s", "--read-timeout", "3s"];
@@ -445,9 +420,7 @@ fn nobody() -> String {
 
 #[test]
 fn an_api_that_is_not_there_yet_is_a_warning_at_the_start() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"ok");
     let absent = nobody();
     let serving = Serving::start(&origin, &[&absent]);
@@ -475,9 +448,7 @@ fn an_api_s_socket_that_the_user_may_not_use_is_a_warning_at_the_start() {
 
 #[test]
 fn an_api_at_the_address_that_is_listened_on_ends_the_start() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let port = ports::free();
     let url = format!("http://127.0.0.1:{port}");
     let (done, text) = said(command(&Prefix::new(), &["serve", &url, "--listen", &port.to_string()]));
@@ -486,9 +457,7 @@ fn an_api_at_the_address_that_is_listened_on_ends_the_start() {
 
 #[test]
 fn servers_that_were_all_down_are_asked_again_after_a_second() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let gate = Arc::new(AtomicBool::new(false));
     let apis: Vec<Origin> = (0..2)
         .map(|_| {
@@ -510,9 +479,7 @@ fn servers_that_were_all_down_are_asked_again_after_a_second() {
 
 #[test]
 fn of_two_printed_configurations_the_second_is_told_whose_pid_file_it_has() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let prefix = Prefix::new();
     let printed = |name: &str| {
         let port = ports::free();
@@ -563,9 +530,7 @@ fn root_reaches_what_another_user_serves() {
 
 #[test]
 fn the_dashboard_is_opened_to_other_machines_by_their_addresses_or_a_token() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let prefix = Prefix::new();
     let print = |arguments: &[&str]| {
         let mut print = command(&prefix, &["serve", "127.0.0.1:9", "--print-config"]);
@@ -595,9 +560,7 @@ fn the_dashboard_is_opened_to_other_machines_by_their_addresses_or_a_token() {
 
 #[test]
 fn the_dashboards_token_is_asked_of_this_machine_too_and_who_is_allowed_only_reads() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     const TOKEN: &str = "0123456789abcdef";
     let (allowed, token) = (["--dashboard-allow", "10.0.0.9"], ["--dashboard-token", TOKEN]);
     // For reading and for purging: without the token, and with it.
@@ -635,9 +598,7 @@ fn the_dashboards_token_is_asked_of_this_machine_too_and_who_is_allowed_only_rea
 
 #[test]
 fn a_redirect_to_the_address_of_the_api_leads_back_to_serve() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let itself: Arc<OnceLock<String>> = Arc::default();
     let own = itself.clone();
     let origin = Origin::start(move |_| {
@@ -653,9 +614,7 @@ fn a_redirect_to_the_address_of_the_api_leads_back_to_serve() {
 
 #[test]
 fn a_proxy_that_is_not_named_is_noticed_once() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"page");
     for (options, times) in [(&[][..], 1), (&["--trust-proxy", "127.0.0.1"], 0)] {
         let serving = Serving::start(&origin, options);
@@ -671,9 +630,7 @@ fn a_proxy_that_is_not_named_is_noticed_once() {
 
 #[test]
 fn a_port_that_is_taken_is_reported_with_the_option_that_moves_it() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (origin, prefix) = (Origin::fixed(200, &[], b"ok"), Prefix::new());
     let ((_one, taken), (_other, taken_too)) = (ports::listener(), ports::listener());
     let (taken, taken_too, free) = (taken.to_string(), taken_too.to_string(), ports::free().to_string());
@@ -694,9 +651,7 @@ fn a_port_that_is_taken_is_reported_with_the_option_that_moves_it() {
 
 #[test]
 fn sockets_that_killed_processes_left_behind_are_removed_at_the_next_start() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (origin, prefix) = (Origin::fixed(200, &[], b"ok"), Prefix::new());
     let folder = prefix.join("millstream");
     std::fs::create_dir(&folder).expect("own directory");
@@ -734,9 +689,7 @@ fn sockets_that_killed_processes_left_behind_are_removed_at_the_next_start() {
 
 #[test]
 fn the_start_warns_of_purging_by_local_programs_where_it_is_allowed_and_names_no_token() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"ok");
     let token = Prefix::new();
     token.write("token", "0123456789abcdef\n");

@@ -11,7 +11,6 @@ use millstream_tests::client::{self, Client};
 use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Request, Step, answer};
 use millstream_tests::process::Running;
-use millstream_tests::server::is_nginx;
 use millstream_tests::wait;
 
 /// Fields by which an API may know who asks, or for whom, or in what form.
@@ -63,9 +62,7 @@ fn ask(port: u16, name: &str, value: Option<&str>) -> String {
 
 #[test]
 fn one_user_s_answer_is_never_another_s() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let fresh: &'static [(&str, &str)] = &[("Cache-Control", "max-age=60")];
     let credentials = CREDENTIALS.iter().chain(&["Origin"]).copied().collect::<Vec<_>>();
     let all = CREDENTIALS.iter().chain(&OTHERS).copied().collect::<Vec<_>>();
@@ -91,9 +88,7 @@ fn one_user_s_answer_is_never_another_s() {
 
 #[test]
 fn those_who_ask_at_once_get_their_own_too() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = personal(&[], Duration::from_millis(100));
     let (port, _process) = serve(&origin, &MICROCACHE);
     for name in CREDENTIALS.into_iter().chain(OTHERS) {
@@ -114,9 +109,7 @@ fn those_who_ask_at_once_get_their_own_too() {
 
 #[test]
 fn what_says_itself_that_it_is_for_all_is_shared_with_credentials_too() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for control in ["public, max-age=60", "s-maxage=60"] {
         let origin = Origin::start(move |_| answer(200, &[("Cache-Control", control)], b"for all"));
         let (port, _process) = serve(&origin, &[]);
@@ -131,9 +124,7 @@ fn what_says_itself_that_it_is_for_all_is_shared_with_credentials_too() {
 
 #[test]
 fn a_user_s_conditions_and_ranges_reach_the_api_where_nothing_is_shared() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::start(|request| match (request.field("if-none-match"), request.field("range")) {
         (Some("\"1\""), _) => vec![Step::Send(b"HTTP/1.1 304 Not Modified\r\nETag: \"1\"\r\n\r\n".to_vec())],
         (_, Some(_)) => answer(206, &[("Content-Range", "bytes 0-1/4"), ("ETag", "\"1\"")], b"an"),
@@ -149,14 +140,8 @@ fn a_user_s_conditions_and_ranges_reach_the_api_where_nothing_is_shared() {
 
 #[test]
 fn a_purge_of_a_url_reaches_the_variants_of_fields_that_nobody_listed() {
-    if is_nginx() {
-        return;
-    }
-    let count = AtomicUsize::new(0);
-    let origin = Origin::start(move |_| {
-        let number = count.fetch_add(1, Ordering::SeqCst);
-        answer(200, &[], number.to_string().as_bytes())
-    });
+    skip_on_nginx!();
+    let origin = Origin::numbered(move |_, number| answer(200, &[], number.to_string().as_bytes()));
     let (port, _process) = serve(&origin, &[&MICROCACHE[..], &["--purge", "local"]].concat());
     let tenants = [None, Some(("X-Tenant", "a")), Some(("X-Tenant", "b"))];
     let ask = |tenant: Option<(&str, &str)>| client::get_with(port, "/p", tenant.as_slice()).text();
@@ -170,9 +155,7 @@ fn a_purge_of_a_url_reaches_the_variants_of_fields_that_nobody_listed() {
 
 #[test]
 fn a_stream_is_neither_stored_nor_shared() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for kind in [
         "text/event-stream",
         "Text/Event-Stream; charset=utf-8",
@@ -180,9 +163,7 @@ fn a_stream_is_neither_stored_nor_shared() {
         "application/x-ndjson",
         "application/grpc",
     ] {
-        let count = AtomicUsize::new(0);
-        let origin = Origin::start(move |_| {
-            let number = count.fetch_add(1, Ordering::SeqCst);
+        let origin = Origin::numbered(move |_, number| {
             let head =
                 format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nTransfer-Encoding: chunked\r\n\r\n");
             let events = format!("1\r\n{number}\r\n0\r\n\r\n");
@@ -197,9 +178,7 @@ fn a_stream_is_neither_stored_nor_shared() {
 
 #[test]
 fn nobody_waits_behind_an_event_stream() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let gate = Arc::new(Gate::default());
     let origin = Origin::start({
         let gate = Arc::clone(&gate);
@@ -224,9 +203,7 @@ fn pass(since: Instant, time: Duration) {
 
 #[test]
 fn what_is_stale_is_answered_no_longer_than_it_was_fresh() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for (options, control) in [(&[][..], "max-age=1"), (&["--microcache", "1s"][..], "x")] {
         let count = AtomicUsize::new(0);
         let origin = Origin::start(move |_| {
@@ -247,9 +224,7 @@ fn what_is_stale_is_answered_no_longer_than_it_was_fresh() {
 
 #[test]
 fn a_refresh_that_a_credential_began_gives_nobody_else_what_it_brought_and_stops_no_other() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::start(|request| match request.field("cookie") {
         Some(cookie) => answer(200, &[("Cache-Control", "private, max-age=60")], cookie.as_bytes()),
         None => answer(200, &[("Cache-Control", "public, max-age=1")], b"for all"),
@@ -277,9 +252,7 @@ fn a_refresh_that_a_credential_began_gives_nobody_else_what_it_brought_and_stops
 
 #[test]
 fn on_errors_what_is_stale_stands_in_for_as_long_as_the_option_says() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     // Nothing, or one of the statuses that RFC 5861 §4 calls an error.
     for (limit, failure, expected) in [
         ("10m", 0, (200, "good")),
@@ -307,9 +280,7 @@ fn on_errors_what_is_stale_stands_in_for_as_long_as_the_option_says() {
 
 #[test]
 fn anybody_s_posts_take_an_answer_out_once_a_second_and_the_last_one_counts() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (reads, writes) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let origin = Origin::start({
         let (reads, writes) = (Arc::clone(&reads), Arc::clone(&writes));
@@ -343,9 +314,7 @@ fn anybody_s_posts_take_an_answer_out_once_a_second_and_the_last_one_counts() {
 
 #[test]
 fn a_field_that_connection_takes_away_does_not_send_the_request_past_the_cache() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::start(|request| {
         let said = request.field("accept-language").unwrap_or("none").to_owned();
         answer(200, &[("Cache-Control", "max-age=60"), ("Vary", "Accept-Language")], said.as_bytes())

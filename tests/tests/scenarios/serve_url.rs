@@ -9,7 +9,7 @@ use millstream_tests::load;
 use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::prefix::Prefix;
 use millstream_tests::process::Running;
-use millstream_tests::server::{Server, binary, is_nginx};
+use millstream_tests::server::{Server, binary};
 use millstream_tests::{ports, wait};
 
 pub(super) fn serve(arguments: &[&str]) -> (u16, Running) {
@@ -45,9 +45,7 @@ fn api() -> Origin {
 
 #[test]
 fn an_api_behind_one_url_is_cached_as_its_own_header_fields_allow() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api();
     let (port, _process) = serve(&[&format!("http://{}", origin.address())]);
     for _ in 0..5 {
@@ -62,9 +60,7 @@ fn an_api_behind_one_url_is_cached_as_its_own_header_fields_allow() {
 
 #[test]
 fn the_api_gets_the_clients_host_or_its_own_and_may_vary_by_it() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let fields = [("Cache-Control", "public, max-age=60"), ("Vary", "Host")];
     let origin = Origin::start(move |request| {
         answer(200, &fields, request.field("host").unwrap_or("none").as_bytes())
@@ -79,8 +75,11 @@ fn the_api_gets_the_clients_host_or_its_own_and_may_vary_by_it() {
                 continue;
             }
             let mut client = Client::connect(port).expect("it listens");
-            client.send(format!("GET / HTTP/{version}\r\n{lines}\r\n")).expect("sent");
-            assert_eq!(client.answer().expect("an answer").text(), host, "{lines:?} {version}");
+            assert_eq!(
+                client.ask(format!("GET / HTTP/{version}\r\n{lines}\r\n")).text(),
+                host,
+                "{lines:?} {version}"
+            );
         }
     }
     assert_eq!(origin.count(), 3, "each host has a response of its own, which is stored");
@@ -88,9 +87,7 @@ fn the_api_gets_the_clients_host_or_its_own_and_may_vary_by_it() {
 
 #[test]
 fn a_microcache_collapses_many_clients_into_about_one_request_a_second() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api();
     let (port, _process) = serve(&[&format!("http://{}", origin.address()), "--microcache", "1s"]);
     let report = load::run(port, "/slow", 10, Duration::from_secs(3));
@@ -108,9 +105,7 @@ fn a_microcache_collapses_many_clients_into_about_one_request_a_second() {
 
 #[test]
 fn the_printed_configuration_says_the_same_and_runs() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api();
     let port = ports::free().to_string();
     let output = Command::new(binary())
@@ -138,9 +133,7 @@ fn the_printed_configuration_says_the_same_and_runs() {
 
 #[test]
 fn without_a_url_it_serves_a_demo_api_of_its_own() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (port, _process) = serve(&[]);
     assert_eq!(client::get(port, "/").status, 200);
 }
@@ -163,9 +156,7 @@ const SECURE_API: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; w
 
 #[test]
 fn an_https_api_is_verified_and_asked_under_its_own_name() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let prefix = Prefix::with_certificate("api.example");
     let (ca, tls) = (prefix.join("server.pem").display().to_string(), ports::free().to_string());
     let _api = Server::start_in(prefix, SECURE_API, &[("TLSPORT", &tls)]);

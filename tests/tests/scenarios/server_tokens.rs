@@ -2,28 +2,24 @@
 
 use millstream_tests::frames::Frames;
 use millstream_tests::origin::{Origin, answer};
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 
-const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off; proxy_cache_path @DIR@/cache keys_zone=zone:1m; server_tokens 'shop';
-        server { listen 127.0.0.1:@PORT@; http2 on;
-            location /fixed { return 404; }
-            location /usual { server_tokens off; return 404; }
-            location /none { server_tokens ''; return 404; }
-            location /made { server_tokens 'shop for $arg_who'; return 404; }
-            location /empty { server_tokens $arg_who; return 404; }
-            location /stored { server_tokens 'shop for $arg_who'; proxy_pass http://@ORIGIN@; proxy_cache zone; proxy_cache_key $uri;
-                proxy_cache_valid 1h; }
-            location /stored/fixed { proxy_pass http://@ORIGIN@; proxy_cache zone; proxy_cache_key $uri; proxy_cache_valid 1h; }
-        }
-    }";
+const SITE: &str = site! {
+    http "proxy_cache_path @DIR@/cache keys_zone=zone:1m; server_tokens 'shop';"
+    server "http2 on;
+        location /fixed { return 404; }
+        location /usual { server_tokens off; return 404; }
+        location /none { server_tokens ''; return 404; }
+        location /made { server_tokens 'shop for $arg_who'; return 404; }
+        location /empty { server_tokens $arg_who; return 404; }
+        location /stored { server_tokens 'shop for $arg_who'; proxy_pass http://@ORIGIN@; proxy_cache zone; proxy_cache_key $uri;
+            proxy_cache_valid 1h; }
+        location /stored/fixed { proxy_pass http://@ORIGIN@; proxy_cache zone; proxy_cache_key $uri; proxy_cache_valid 1h; }"
+};
 
 #[test]
 fn a_string_is_what_the_server_field_and_the_pages_say() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::start(|_| answer(200, &[], b"stored"));
     let server = Server::start(SITE, &[("ORIGIN", &origin.address())]);
     let mut frames = Frames::connect(server.port());
@@ -45,8 +41,7 @@ fn a_string_is_what_the_server_field_and_the_pages_say() {
         assert_eq!(got.field("server"), field, "{path}");
         assert!(got.text().contains(page.unwrap_or("stored")), "{path}: {}", got.text());
         assert!(field.is_some() || !got.text().contains("<hr>"), "{path}: {}", got.text());
-        let stream = frames.get_with(path, &[]);
-        assert_eq!(frames.answer(stream).field("server"), field, "{path} over HTTP/2");
+        assert_eq!(frames.ask(path, &[]).field("server"), field, "{path} over HTTP/2");
     }
     assert_eq!(origin.count(), 2, "the others were hits");
 }

@@ -4,25 +4,20 @@ use millstream_tests::client;
 use millstream_tests::name_server::{NameServer, encoded_name};
 use millstream_tests::origin::Origin;
 use millstream_tests::ports;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::wait;
-use rustix::process::Signal;
 use serde_json::{Value, json};
 
 const SERVICE: &str = "_http._tcp.api.test";
 
-const FOLLOWED: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
-    http {
-        access_log off;
-        dashboard 127.0.0.1:@DASHBOARD@;
+const FOLLOWED: &str = site! {
+    log "info"
+    http "dashboard 127.0.0.1:@DASHBOARD@;
         resolver @NAMES@ ipv6=off status_zone=names;
         resolver_timeout 1s;
-        upstream api { zone api 64k; server api.test service=http resolve max_fails=0; }
-        server {
-            listen 127.0.0.1:@PORT@;
-            location / { proxy_pass http://api; proxy_next_upstream off; }
-        }
-    }";
+        upstream api { zone api 64k; server api.test service=http resolve max_fails=0; }"
+    server "location / { proxy_pass http://api; proxy_next_upstream off; }"
+};
 
 fn names() -> NameServer {
     let names = NameServer::start();
@@ -39,17 +34,12 @@ fn start(names: &NameServer) -> (Server, u16) {
 }
 
 fn reload(server: &Server) {
-    server.signal(Signal::HUP);
-    wait::until("the next configuration is in force", || {
-        server.log().contains("configuration 2 is in force")
-    });
+    server.reload();
 }
 
 #[test]
 fn records_are_servers_with_their_weights_and_later_priorities_are_backups() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let [one, two, three] = ["one", "two", "three"].map(|body| Origin::fixed(200, &[], body.as_bytes()));
     let (p1, p2, p3) = (one.port(), two.port(), three.port());
     let names = names();
@@ -59,9 +49,7 @@ fn records_are_servers_with_their_weights_and_later_priorities_are_backups() {
     let bodies: Vec<String> = (0..8).map(|_| server.get("/").text()).collect();
     let of = |body: &str| bodies.iter().filter(|got| *got == body).count();
     assert_eq!([of("one"), of("two"), of("three")], [6, 2, 0], "known before the first request");
-    let status = |path: &str| -> Value {
-        serde_json::from_slice(&client::get(looked, &format!("/api/9/{path}")).body).expect("JSON")
-    };
+    let status = |path: &str| -> Value { client::get(looked, &format!("/api/9/{path}")).json() };
     let api = status("http/upstreams/api");
     let peers = api["peers"].as_array().expect("peers").iter();
     let peers: Vec<Value> =
@@ -86,9 +74,7 @@ fn records_are_servers_with_their_weights_and_later_priorities_are_backups() {
 
 #[test]
 fn what_cannot_be_resolved_stays_where_it_was_even_over_a_reload() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let [one, two, three] = ["one", "two", "three"].map(|body| Origin::fixed(200, &[], body.as_bytes()));
     let names = names();
     names.say_service(SERVICE, &[(1, 1, one.port(), "a.test"), (1, 1, two.port(), "b.test")], 1);

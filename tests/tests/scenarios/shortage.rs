@@ -7,7 +7,7 @@ use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::prefix::Prefix;
 use millstream_tests::process::allow_open_files;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::{ports, wait};
 use millstream_wire::h2::settings;
 use std::sync::Arc;
@@ -16,20 +16,15 @@ use std::time::{Duration, Instant};
 const CLIENTS: usize = 160;
 
 /// As `ulimit -n 256` leaves it: enough for each client, not for an upstream connection beside each.
-const FEW_FILES: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log;
-    worker_rlimit_nofile 256;
-    events { worker_connections 1024; }
-    http {
-        access_log off;
-        upstream api { server @ORIGIN@; keepalive 8; }
-        server { listen 127.0.0.1:@PORT@; location / { proxy_pass http://api; } location /here { return 200; } }
-    }";
+const FEW_FILES: &str = site! {
+    main "worker_processes 1; worker_rlimit_nofile 256;" events "worker_connections 1024;"
+    http "upstream api { server @ORIGIN@; keepalive 8; }"
+    server "location / { proxy_pass http://api; } location /here { return 200; }"
+};
 
 #[test]
 fn with_few_descriptors_clients_wait_and_none_gets_a_502() {
-    if is_nginx() {
-        return; // It answers 500 and 502.
-    }
+    skip_on_nginx!("it answers 500 and 502");
     assert!(
         allow_open_files(1024),
         "the test itself needs a descriptor for each client and each upstream connection"
@@ -75,9 +70,7 @@ const FEW_PLACES: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DI
 
 #[test]
 fn slow_heads_that_hold_every_place_make_room_for_a_new_client_the_slowest_first() {
-    if is_nginx() {
-        return; // It sheds idle connections only.
-    }
+    skip_on_nginx!("it sheds idle connections only");
     let server = Server::start(FEW_PLACES, &[("TLS", ""), ("SSL", "")]);
     let mut slow: Vec<Client> = (0..64)
         .map(|_| {
@@ -88,8 +81,7 @@ fn slow_heads_that_hold_every_place_make_room_for_a_new_client_the_slowest_first
         .collect();
     assert_eq!(server.get("/").text(), "here\n", "a new client does not wait for their timeout");
     let mut last = slow.pop().expect("there are 64");
-    last.send("now\r\n\r\n").expect("sent");
-    assert_eq!(last.answer().expect("the shortest wait is not cut").text(), "here\n");
+    assert_eq!(last.ask("now\r\n\r\n").text(), "here\n");
     assert!(slow[0].is_closed_by_server(), "the longest wait is");
     wait::until("the log says what became of it", || {
         server.prefix().read("access.log").lines().any(|line| line.contains("\" 408 "))
@@ -98,9 +90,7 @@ fn slow_heads_that_hold_every_place_make_room_for_a_new_client_the_slowest_first
 
 #[test]
 fn a_head_that_goes_on_coming_outlives_those_that_do_not_however_long_it_takes() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let server = Server::start(FEW_PLACES, &[("TLS", ""), ("SSL", "")]);
     let mut steady = server.client();
     steady.send("GET / HTTP/1.1\r\nHost: a\r\nX-Long: ").expect("sent");
@@ -115,8 +105,7 @@ fn a_head_that_goes_on_coming_outlives_those_that_do_not_however_long_it_takes()
     slow.push(begin());
     assert_eq!(server.get("/").text(), "here\n");
     assert!(slow[0].is_closed_by_server());
-    steady.send("\r\n\r\n").expect("sent");
-    assert_eq!(steady.answer().expect("it was the first, and not the slowest").text(), "here\n");
+    assert_eq!(steady.ask("\r\n\r\n").text(), "here\n");
 }
 
 /// Only the shortage cuts a body here, or the close after a response.
@@ -134,9 +123,7 @@ const UPLOADS: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/
 
 #[test]
 fn bodies_that_drip_make_room_for_a_new_client_and_those_that_come_do_not() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"all of it");
     let server = Server::start(UPLOADS, &[("ORIGIN", &origin.address())]);
     let head = "POST /up HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n";
@@ -157,17 +144,14 @@ fn bodies_that_drip_make_room_for_a_new_client_and_those_that_come_do_not() {
     for _ in 0..3 {
         assert_eq!(server.get("/").text(), "here\n");
     }
-    steady.send("a".repeat(50_000)).expect("sent");
-    assert_eq!(steady.answer().expect("it was not the slowest").text(), "all of it");
+    assert_eq!(steady.ask("a".repeat(50_000)).text(), "all of it");
     let cut = server.prefix().read("access.log").lines().filter(|line| line.contains("\" 408 ")).count();
     assert!(cut < 32, "{cut} were cut for four");
 }
 
 #[test]
 fn handshakes_that_never_come_make_room_as_slow_heads_do() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let prefix = Prefix::with_certificate("localhost");
     let tls = "ssl_certificate @DIR@/server.pem; ssl_certificate_key @DIR@/server.key;";
     let template = FEW_PLACES.replace("@TLS@", tls);
@@ -186,25 +170,22 @@ fn handshakes_that_never_come_make_room_as_slow_heads_do() {
 }
 
 /// Only the shortage ends held connections here.
-const HELD: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log info;
-    events { worker_connections 64; }
-    http {
-        access_log off; dashboard 127.0.0.1:@DASHBOARD@;
-        proxy_read_timeout 600s; send_timeout 600s; keepalive_timeout 600s; http2_max_concurrent_streams 512;
-        server {
-            listen 127.0.0.1:@PORT@; http2 on;
-            location / { return 200 \"here\n\"; }
-            location /slow { proxy_pass http://@ORIGIN@; }
-            location /up { proxy_pass http://@UP@; }
-            location /websocket {
-                proxy_pass http://@ORIGIN@; proxy_upgrade on;
-                proxy_set_header Sec-WebSocket-Key dGhlIHNhbXBsZSBub25jZQ==;
-            }
-            location /unbuffered { proxy_pass http://@ORIGIN@; proxy_request_buffering off; }
-            location /fastcgi { fastcgi_pass @ORIGIN@; fastcgi_read_timeout 600s; }
-            location /large { alias @DIR@/large; }
+const HELD: &str = site! {
+    main "worker_processes 1;" events "worker_connections 64;" log "info"
+    http "dashboard 127.0.0.1:@DASHBOARD@;
+        proxy_read_timeout 600s; send_timeout 600s; keepalive_timeout 600s; http2_max_concurrent_streams 512;"
+    server "http2 on;
+        location / { return 200 \"here\n\"; }
+        location /slow { proxy_pass http://@ORIGIN@; }
+        location /up { proxy_pass http://@UP@; }
+        location /websocket {
+            proxy_pass http://@ORIGIN@; proxy_upgrade on;
+            proxy_set_header Sec-WebSocket-Key dGhlIHNhbXBsZSBub25jZQ==;
         }
-    }";
+        location /unbuffered { proxy_pass http://@ORIGIN@; proxy_request_buffering off; }
+        location /fastcgi { fastcgi_pass @ORIGIN@; fastcgi_read_timeout 600s; }
+        location /large { alias @DIR@/large; }"
+};
 
 fn held(origin: &str, dashboard: u16) -> Server {
     held_beside(origin, origin, dashboard)
@@ -213,7 +194,7 @@ fn held(origin: &str, dashboard: u16) -> Server {
 fn held_beside(origin: &str, up: &str, dashboard: u16) -> Server {
     let values = [("ORIGIN", origin), ("UP", up), ("DASHBOARD", &dashboard.to_string())];
     let server = Server::start(HELD, &values);
-    std::fs::write(server.prefix().join("large"), vec![b'x'; 32 << 20]).expect("own directory");
+    server.prefix().write("large", vec![b'x'; 32 << 20]);
     server
 }
 
@@ -233,9 +214,7 @@ fn four_hits(server: &Server, what: &str) {
 
 #[test]
 fn requests_that_wait_for_a_slow_upstream_leave_places_for_hits() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for path in ["/slow", "/fastcgi"] {
         let (origin, dashboard) = (Endless::start(b""), ports::free());
         let server = held(&origin.address(), dashboard);
@@ -260,9 +239,7 @@ fn requests_that_wait_for_a_slow_upstream_leave_places_for_hits() {
 
 #[test]
 fn streams_that_wait_for_a_slow_upstream_count_as_connections_do() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (origin, dashboard) = (Endless::start(b""), ports::free());
     let server = held(&origin.address(), dashboard);
     let mut greedy: Vec<Frames> = (0..4)
@@ -286,9 +263,7 @@ fn streams_that_wait_for_a_slow_upstream_count_as_connections_do() {
 
 #[test]
 fn requests_that_end_the_idling_of_their_connection_are_answered_where_places_are_short() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (origin, dashboard) = (Endless::start(b""), ports::free());
     let server = held(&origin.address(), dashboard);
     let mut greedy = Frames::connect(server.port());
@@ -315,9 +290,7 @@ const SWITCHING: &[u8] = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocke
 
 #[test]
 fn websockets_that_idle_longest_make_room_for_requests() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (origin, up) = (Endless::start(SWITCHING), Origin::fixed(200, &[], b"up"));
     let opening = "GET /websocket HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
@@ -351,9 +324,7 @@ fn websockets_that_idle_longest_make_room_for_requests() {
 
 #[test]
 fn clients_that_take_nothing_of_their_responses_make_room_for_new_ones() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (origin, dashboard) = (Endless::start(b""), ports::free());
     let server = held(&origin.address(), dashboard);
     let by_text: Vec<Client> = (0..64)

@@ -4,7 +4,7 @@
 use super::targets::check;
 use millstream_tests::origin::{self, Origin};
 use millstream_tests::prefix::Prefix;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::wait;
 
 const START: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log notice; worker_processes 1; events { worker_connections 64; }
@@ -100,9 +100,7 @@ fn an_alias_takes_the_place_of_its_location() {
 
 #[test]
 fn no_request_leads_out_of_an_alias() {
-    if is_nginx() {
-        return; // It serves what lies beside it.
-    }
+    skip_on_nginx!("it serves what lies beside it");
     let server = served(
         "location /i { alias @DIR@/www/; }
         location /dot { alias @DIR@/www/.; }
@@ -276,7 +274,7 @@ fn a_file_goes_out_whole_and_in_parts_whatever_its_length() {
     // Read, sent by the kernel, and sent in several turns.
     for length in [0, 1, 16 * 1024, 16 * 1024 + 1, 300_000, 5_000_000] {
         let whole: Vec<u8> = (0..length).map(|at| b'a' + (at % 23) as u8).collect();
-        std::fs::write(server.prefix().join(&format!("www/{length}")), &whole).expect("written");
+        server.prefix().write(&format!("www/{length}"), &whole);
         for path in [format!("/{length}"), format!("/kept/{length}"), format!("/kept/{length}")] {
             let answer = server.get(&path);
             assert!(answer.status == 200 && answer.body == whole, "{path}");

@@ -1,7 +1,7 @@
 //! `slice`: a large answer in pieces of one size, each an entry of its own.
 
 use millstream_tests::application::{self, Application};
-use millstream_tests::client::{Answer, Client};
+use millstream_tests::client::Client;
 use millstream_tests::frames::{End, Frames};
 use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Request, Step, answer};
@@ -15,14 +15,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 fn start(origin: &Origin, directives: &str) -> Server {
-    let template = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        proxy_cache_path @DIR@/cache levels=1:2 keys_zone=pieces:1m;
-        upstream api { server @ORIGIN@; keepalive 8; }
-        server {
-            listen 127.0.0.1:@PORT@;
-            location / {
+    let template = site! {
+        main "worker_processes 2;"
+        http "proxy_cache_path @DIR@/cache levels=1:2 keys_zone=pieces:1m;
+            upstream api { server @ORIGIN@; keepalive 8; }"
+        server "location / {
                 slice 1000;
                 proxy_pass http://api;
                 proxy_http_version 1.1;
@@ -33,19 +30,14 @@ fn start(origin: &Origin, directives: &str) -> Server {
                 add_header X-Cache-Status $upstream_cache_status;
                 @KEY@
                 @DIRECTIVES@
-            }
-        }
-    }";
+            }"
+    };
     let key = if directives.contains("proxy_cache_key") { "" } else { "proxy_cache_key $uri$slice_range;" };
     Server::start(template, &[("ORIGIN", &origin.address()), ("KEY", key), ("DIRECTIVES", directives)])
 }
 
 fn body(length: usize) -> Vec<u8> {
     (0..length).map(|at| b'a' + ((at / 26 + at) % 26) as u8).collect()
-}
-
-fn status(answer: &Answer) -> &str {
-    answer.field("x-cache-status").unwrap_or("none")
 }
 
 fn piece(request: &Request, body: &[u8], fields: &[(&str, &str)]) -> Vec<Step> {
@@ -84,7 +76,7 @@ fn a_whole_answer_is_fetched_in_pieces_and_each_is_stored() {
     let server = start(&origin, "");
     for expected in ["MISS", "HIT"] {
         let whole = server.get("/");
-        assert_eq!((whole.status, status(&whole), whole.field("content-range")), (200, expected, None));
+        assert_eq!((whole.status, whole.cache_status(), whole.field("content-range")), (200, expected, None));
         assert_eq!((whole.field("accept-ranges"), whole.field("etag")), (Some("bytes"), Some("\"v1\"")));
         assert!(whole.body == body);
     }
@@ -93,7 +85,7 @@ fn a_whole_answer_is_fetched_in_pieces_and_each_is_stored() {
     let part = server.get_with("/", &[("Range", "bytes=1990-3010")]);
     assert_eq!((part.status, part.field("content-range")), (206, Some("bytes 1990-3010/10500")));
     assert!(part.body == body[1990..=3010]);
-    let head = server.client().request("HEAD", "/", &[]).expect("an answer");
+    let head = server.request("HEAD", "/", &[]);
     assert_eq!((head.status, head.field("content-length")), (200, Some("10500")));
     assert_eq!(server.get_with("/", &[("If-None-Match", "\"v1\"")]).status, 304);
     assert_eq!(origin.count(), 11);
@@ -112,23 +104,20 @@ fn a_range_costs_only_the_pieces_that_it_lies_in() {
     assert!(tail.body == body[10_490..]);
     assert_eq!(starts(&origin), [0, 2000, 3000, 10_000]);
     let within = server.get_with("/", &[("Range", "bytes=3000-3001")]);
-    assert_eq!((within.status, status(&within)), (206, "HIT"));
+    assert_eq!((within.status, within.cache_status()), (206, "HIT"));
     assert_eq!(server.get_with("/", &[("Range", "bytes=20000-")]).status, 416);
 }
 
 #[test]
 fn pieces_of_two_representations_are_never_mixed() {
     let (old, new) = (body(5_000), body(5_026)[26..].to_vec());
-    let count = AtomicUsize::new(0);
-    let origin = Origin::start(move |request: &Request| match count.fetch_add(1, Ordering::SeqCst) {
+    let origin = Origin::numbered(move |request, number| match number {
         0 | 1 => piece(request, &old, &[("ETag", "\"old\"")]),
         _ => piece(request, &new, &[("ETag", "\"new\"")]),
     });
     let server = start(&origin, "");
     assert!(server.client().get("/").is_err(), "the tag changed in the middle");
-    if is_nginx() {
-        return; // It goes on with the old pieces until they expire.
-    }
+    skip_on_nginx!("it goes on with the old pieces until they expire");
     wait::until("the pieces are of one answer again", || {
         server.client().get("/").is_ok_and(|whole| whole.body == body(5_026)[26..])
     });
@@ -150,9 +139,7 @@ fn pieces_that_say_no_version_are_not_stored_so_that_two_are_never_mixed() {
     let part = server.get_with("/", &[("Range", "bytes=1000-2999")]);
     assert!(part.status == 206 && part.body == old[1000..3000]);
     changed.store(true, Ordering::SeqCst);
-    if is_nginx() {
-        return; // It mixes them.
-    }
+    skip_on_nginx!("it mixes them");
     let whole = server.get("/");
     assert!(whole.status == 200 && whole.body == new, "two versions were mixed");
     let state = whole.field("cache-status").unwrap_or_default();
@@ -161,7 +148,7 @@ fn pieces_that_say_no_version_are_not_stored_so_that_two_are_never_mixed() {
     let small = Origin::start(|request: &Request| piece(request, b"all of it", &[]));
     let server = start(&small, "");
     for expected in ["MISS", "HIT"] {
-        assert_eq!(status(&server.get("/")), expected);
+        assert_eq!(server.get("/").cache_status(), expected);
     }
 }
 
@@ -186,10 +173,7 @@ fn an_answer_that_changed_its_length_or_place_breaks_off() {
 #[test]
 fn an_api_without_ranges_is_passed_on_whole() {
     let whole = body(5_000);
-    let origin = Origin::start({
-        let whole = whole.clone();
-        move |_| answer(200, &[], &whole)
-    });
+    let origin = Origin::fixed(200, &[], &whole);
     let server = start(&origin, "");
     for _ in 0..2 {
         let answer = server.get("/");
@@ -232,15 +216,13 @@ fn pieces_that_may_not_be_stored_are_put_together_all_the_same() {
     for expected in [4, 8] {
         let answer = server.get("/");
         assert!(answer.status == 200 && answer.body == whole);
-        assert_eq!((status(&answer), origin.count()), ("MISS", expected));
+        assert_eq!((answer.cache_status(), origin.count()), ("MISS", expected));
     }
 }
 
 #[test]
 fn the_next_piece_is_fetched_while_the_present_one_is_sent() {
-    if is_nginx() {
-        return; // It asks when the present one is out.
-    }
+    skip_on_nginx!("it asks when the present one is out");
     let whole = body(2_000);
     let gate = Arc::new(Gate::default());
     let origin = Origin::start({
@@ -268,9 +250,7 @@ fn the_next_piece_is_fetched_while_the_present_one_is_sent() {
 
 #[test]
 fn cache_status_tells_of_the_first_piece_of_an_answer() {
-    if is_nginx() {
-        return; // It has no such field.
-    }
+    skip_on_nginx!("it has no such field");
     let origin = api(body(2_500));
     let server = start(&origin, "proxy_cache_explain on;");
     let state = |fields: &[(&str, &str)]| {
@@ -336,7 +316,7 @@ fn without_a_cache_an_answer_is_put_together_of_pieces_too() {
         assert_eq!(starts(&origin).len() - before.len(), asked.len(), "{range}");
         assert!(asked.iter().all(|start| starts(&origin).contains(start)), "{range}");
     }
-    let head = server.client().request("HEAD", "/", &[]).expect("an answer");
+    let head = server.request("HEAD", "/", &[]);
     assert_eq!((head.status, head.field("content-length")), (200, Some("3500")));
     assert_eq!(server.get_with("/", &[("Range", "bytes=9000-")]).status, 416);
     assert_eq!(server.get_with("/", &[("If-None-Match", "\"v1\"")]).status, 304);
@@ -387,8 +367,7 @@ fn over_http_2_pieces_are_put_together_without_a_cache_and_what_does_not_fit_is_
     let stream = frames.get("/torn");
     let torn = frames.answer(stream);
     assert!(torn.status == 0 && matches!(torn.end, End::Reset(_)), "{torn:?}");
-    let stream = frames.get_with("/", &[("range", "bytes=990-1009")]);
-    let part = frames.answer(stream);
+    let part = frames.ask("/", &[("range", "bytes=990-1009")]);
     assert_eq!((part.status, part.end), (206, End::Whole));
     assert!(part.body == whole[990..1_010]);
 }
@@ -536,15 +515,13 @@ fn of_version(version: usize) -> Vec<u8> {
 const CHANGES: [&str; 5] = ["PUT", "POST", "DELETE", "PATCH", "ODD"];
 
 fn change(server: &Server, method: &str, path: &str) {
-    let written = server.client().request(method, path, &[("Content-Length", "0")]).expect("an answer");
+    let written = server.request(method, path, &[("Content-Length", "0")]);
     assert_eq!(written.status, 201);
 }
 
 #[test]
 fn a_change_takes_out_all_pieces_of_its_target() {
-    if is_nginx() {
-        return; // It takes nothing out.
-    }
+    skip_on_nginx!("it takes nothing out");
     for directives in [
         "",
         "proxy_cache_key $slice_range$uri;",
@@ -565,30 +542,28 @@ fn a_change_takes_out_all_pieces_of_its_target() {
         for path in ["/thing?of=all", "/made"] {
             for method in CHANGES {
                 assert!(read(path, "").body == of_version(version), "{method} {path} {directives}");
-                assert_eq!(status(&read(path, "")), "HIT", "{method} {path} {directives}");
-                assert_eq!(status(&server.client().request("HEAD", path, &[]).expect("an answer")), "HIT");
+                assert_eq!(read(path, "").cache_status(), "HIT", "{method} {path} {directives}");
+                assert_eq!(server.request("HEAD", path, &[]).cache_status(), "HIT");
                 let target = if path == "/made" { "/new" } else { path };
                 change(&server, method, target);
                 version += 1;
                 let got = read(path, "");
-                assert_eq!((got.status, status(&got)), (200, "MISS"), "{method} {path} {directives}");
+                assert_eq!((got.status, got.cache_status()), (200, "MISS"), "{method} {path} {directives}");
                 assert!(got.body == of_version(version), "{method} {path} {directives}");
             }
         }
         // Others keep theirs.
-        assert_eq!(status(&read("/tail", "bytes=1100-")), "HIT", "{directives}");
+        assert_eq!(read("/tail", "bytes=1100-").cache_status(), "HIT", "{directives}");
         change(&server, "PUT", "/tail");
         let tail = read("/tail", "bytes=1100-");
-        assert_eq!((tail.status, status(&tail)), (206, "MISS"), "{directives}");
+        assert_eq!((tail.status, tail.cache_status()), (206, "MISS"), "{directives}");
         assert!(tail.body == of_version(version + 1)[1100..], "{directives}");
     }
 }
 
 #[test]
 fn pieces_that_a_change_took_out_do_not_come_back_with_a_restart() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     // However the process ends.
     for end in [Signal::QUIT, Signal::KILL] {
         let origin = versions();
@@ -598,25 +573,23 @@ fn pieces_that_a_change_took_out_do_not_come_back_with_a_restart() {
             server.run().expect("it starts");
         };
         assert!(server.get("/thing").body == of_version(0));
-        assert_eq!(status(&server.get("/thing")), "HIT");
+        assert_eq!(server.get("/thing").cache_status(), "HIT");
         again(&mut server, Signal::QUIT);
-        assert_eq!(status(&server.get("/thing")), "HIT", "from the disk");
+        assert_eq!(server.get("/thing").cache_status(), "HIT", "from the disk");
         for version in 1..4 {
             change(&server, "PUT", "/thing");
             again(&mut server, end);
             assert!(server.get("/thing").body == of_version(version), "{end:?} {version}");
             // What is stored now has to be in its file by then.
             again(&mut server, Signal::QUIT);
-            assert_eq!(status(&server.get("/thing")), "HIT", "{end:?} {version}");
+            assert_eq!(server.get("/thing").cache_status(), "HIT", "{end:?} {version}");
         }
     }
 }
 
 #[test]
 fn a_change_of_pieces_that_waits_for_its_turn_is_seen_by_its_client_and_by_nobody_in_part() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = versions();
     let server = start(&origin, "proxy_cache_invalidation rate=1r/m;");
     let stranger = || {
@@ -633,10 +606,10 @@ fn a_change_of_pieces_that_waits_for_its_turn_is_seen_by_its_client_and_by_nobod
             let part = server.get_with("/thing", &[("Range", "bytes=0-9")]);
             assert!(part.status == 206 && part.body == of_version(version)[..10]);
             let own = server.get("/thing");
-            assert_eq!(status(&own), "BYPASS");
+            assert_eq!(own.cache_status(), "BYPASS");
             assert!(own.body == of_version(version));
             let other = stranger();
-            assert!(status(&other) == "HIT" && other.body == of_version(1));
+            assert!(other.cache_status() == "HIT" && other.body == of_version(1));
         }
     }
 }
@@ -656,9 +629,7 @@ fn kept_beside(server: &Server) -> Vec<(OsString, u64)> {
 
 #[test]
 fn a_change_of_what_no_piece_is_stored_of_is_not_written_down_and_takes_nothing_out() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let version = of_version(0);
     let origin =
         Origin::start(move |request: &Request| match request.head.split(' ').collect::<Vec<_>>()[..] {
@@ -669,28 +640,24 @@ fn a_change_of_what_no_piece_is_stored_of_is_not_written_down_and_takes_nothing_
             _ => answer(302, &[("Location", "/pieces/none/too")], b""),
         });
     let mut server = Server::start(
-        "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-        http {
-            access_log off;
-            proxy_cache_path @DIR@/cache levels=1:2 keys_zone=pieces:1m;
-            add_header X-Cache-Status $upstream_cache_status;
-            server {
-                listen 127.0.0.1:@PORT@;
-                proxy_cache pieces;
+        site! {
+            main "worker_processes 2;"
+            http "proxy_cache_path @DIR@/cache levels=1:2 keys_zone=pieces:1m;
+                add_header X-Cache-Status $upstream_cache_status;"
+            server "proxy_cache pieces;
                 location /pieces/ {
                     slice 1000;
                     proxy_cache_key $uri$slice_range;
                     proxy_set_header Range $slice_range;
                     proxy_pass http://@ORIGIN@;
                 }
-                location / { proxy_cache_key $uri; proxy_pass http://@ORIGIN@; }
-            }
-        }",
+                location / { proxy_cache_key $uri; proxy_pass http://@ORIGIN@; }"
+        },
         &[("ORIGIN", &origin.address())],
     );
     let stored = ["/plain", "/pieces/stored"];
     let are_hits =
-        |server: &Server| stored.map(|path| status(&server.get(path)).to_owned()) == ["HIT", "HIT"];
+        |server: &Server| stored.map(|path| server.get(path).cache_status().to_owned()) == ["HIT", "HIT"];
     stored.iter().for_each(|path| _ = server.get(path));
     assert!(are_hits(&server));
     for number in 0..50 {
@@ -699,8 +666,7 @@ fn a_change_of_what_no_piece_is_stored_of_is_not_written_down_and_takes_nothing_
             if !kind.is_empty() {
                 server.get(&path);
             }
-            let changed =
-                server.client().request("POST", &path, &[("Content-Length", "0")]).expect("an answer");
+            let changed = server.request("POST", &path, &[("Content-Length", "0")]);
             assert_eq!(changed.status, 302);
         }
     }
@@ -711,7 +677,7 @@ fn a_change_of_what_no_piece_is_stored_of_is_not_written_down_and_takes_nothing_
     // The files that were there at the start have to be read first.
     wait::until("a change writes nothing down", || {
         let before = kept_beside(&server);
-        _ = server.client().request("POST", "/pieces/never", &[("Content-Length", "0")]).expect("an answer");
+        _ = server.request("POST", "/pieces/never", &[("Content-Length", "0")]);
         kept_beside(&server) == before
     });
     server.stop(Signal::QUIT);

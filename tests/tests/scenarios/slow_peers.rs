@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use millstream_tests::client::Client;
 use millstream_tests::origin::{Origin, Step, answer};
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::wait;
 
 const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
@@ -66,9 +66,7 @@ fn a_request_s_head_that_drips_is_given_up_after_the_timeout_for_all_of_it() {
 
 #[test]
 fn interim_answers_that_nobody_reads_hold_neither_client_nor_upstream() {
-    if is_nginx() {
-        return; // It passes none on.
-    }
+    skip_on_nginx!("it passes none on");
     let hint = format!("HTTP/1.1 103 Early Hints\r\nLink: <{}>\r\n\r\n", "x".repeat(60_000));
     let origin = Origin::start(move |_| {
         let mut steps = vec![Step::Send(hint.as_bytes().to_vec()); 63];
@@ -84,9 +82,7 @@ fn interim_answers_that_nobody_reads_hold_neither_client_nor_upstream() {
 
 #[test]
 fn a_tunnel_whose_client_takes_nothing_is_closed_though_it_keeps_talking() {
-    if is_nginx() {
-        return; // Its timeout begins anew with what the client says.
-    }
+    skip_on_nginx!("its timeout begins anew with what the client says");
     let origin = Origin::start(|request| {
         if request.field("upgrade").is_none() {
             return Vec::new();
@@ -104,9 +100,7 @@ fn a_tunnel_whose_client_takes_nothing_is_closed_though_it_keeps_talking() {
 
 #[test]
 fn an_answer_without_a_length_that_was_cut_ends_with_a_reset() {
-    if is_nginx() {
-        return; // It ends as if it were whole.
-    }
+    skip_on_nginx!("it ends as if it were whole");
     let origin = Origin::start(|_| {
         let part = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n".to_vec();
         vec![Step::Send(part), Step::Close]
@@ -148,8 +142,7 @@ fn a_body_that_nobody_asked_for_is_waited_for_as_long_as_lingering_says() {
     let origin = Origin::fixed(200, &[], b"ok");
     let server = start(&origin, "");
     let mut client = server.client();
-    client.send("POST /here HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf").expect("sent");
-    assert_eq!(client.answer().expect("an answer").text(), "here");
+    assert_eq!(client.ask("POST /here HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf").text(), "here");
     assert!(client.is_closed_by_server(), "client_body_timeout would be a minute");
 }
 
@@ -161,8 +154,7 @@ fn a_large_body_that_nobody_asked_for_does_not_keep_its_sender_from_the_answer()
     client
         .send("POST /close HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 300000\r\n\r\n")
         .expect("sent");
-    client.send(vec![b'x'; 300_000]).expect("it is read and dropped");
-    assert_eq!(client.answer().expect("an answer").text(), "closing");
+    assert_eq!(client.ask(vec![b'x'; 300_000]).text(), "closing");
 }
 
 /// Memory in bytes of each waiting request.
@@ -214,8 +206,7 @@ fn slow_uploads_hold_little_more_than_client_body_buffer_size() {
         // One more, on a connection of its own, is answered after all that came before.
         let mut last = server.client();
         last.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 40000\r\n\r\n").expect("sent");
-        last.send(vec![b'x'; 40_000]).expect("sent");
-        assert_eq!(last.answer().expect("an answer").status, 200);
+        assert_eq!(last.ask(vec![b'x'; 40_000]).status, 200);
     });
     assert!(each <= 48 << 10, "{each} bytes each");
 }

@@ -9,7 +9,7 @@ use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::prefix::Prefix;
 use millstream_tests::process::{allow_open_files, resident_bytes};
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::{ports, wait};
 
 const MEGABYTE: u64 = 1024 * 1024;
@@ -52,9 +52,7 @@ fn ask(server: &Server, path: &str) -> Client {
 
 #[test]
 fn of_readers_of_one_large_answer_each_gets_all_whatever_its_pace() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let whole = body(6 * MEGABYTE as usize);
     for (zone, cache) in [("memory", ""), ("@DIR@/cache", ""), ("memory", "proxy_max_temp_file_size 0;")] {
         let held = Arc::new(Gate::default());
@@ -93,9 +91,7 @@ fn of_readers_of_one_large_answer_each_gets_all_whatever_its_pace() {
 
 #[test]
 fn what_is_held_for_slow_readers_is_within_the_bound_and_whole() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     assert!(allow_open_files(4096), "ulimit -n has to allow the connections");
     const READERS: u64 = 200;
     for (what, memory, length, is_chunked, asks) in [
@@ -134,9 +130,7 @@ fn what_is_held_for_slow_readers_is_within_the_bound_and_whole() {
 
 #[test]
 fn what_many_slow_readers_of_one_answer_are_handed_at_its_end_is_within_the_bound() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     assert!(allow_open_files(4096), "ulimit -n has to allow the connections");
     const READERS: u64 = 80;
     let whole = body(3 * MEGABYTE as usize);
@@ -201,9 +195,7 @@ fn a_server_is_free_again_while_a_slow_client_reads_what_was_spilled() {
 
 #[test]
 fn a_server_is_busy_for_as_long_as_it_sends_into_the_cache_though_its_client_is_done() {
-    if is_nginx() {
-        return; // A client waits for the end of its answer there.
-    }
+    skip_on_nginx!("a client waits for the end of its answer there");
     let gate = Arc::new(Gate::default());
     let held = Arc::clone(&gate);
     let origin = Origin::start(move |request| match request.target() {
@@ -232,9 +224,7 @@ fn a_server_is_busy_for_as_long_as_it_sends_into_the_cache_though_its_client_is_
 
 #[test]
 fn a_client_over_tls_that_takes_nothing_is_gone_after_send_timeout() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     const STALLED: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; worker_processes 1; events {}
         http {
             access_log off; send_timeout 1s; lingering_timeout 600s; lingering_time 600s; dashboard 127.0.0.1:@DASHBOARD@;
@@ -243,7 +233,7 @@ fn a_client_over_tls_that_takes_nothing_is_gone_after_send_timeout() {
         }";
     let dashboard = ports::free();
     let prefix = Prefix::with_certificate("localhost");
-    std::fs::write(prefix.join("large"), body(32 * MEGABYTE as usize)).expect("own directory");
+    prefix.write("large", body(32 * MEGABYTE as usize));
     let server = Server::start_in(prefix, STALLED, &[("DASHBOARD", &dashboard.to_string())]);
     let mut client = Command::new("openssl")
         .args(["s_client", "-quiet", "-connect", &format!("127.0.0.1:{}", server.port())])

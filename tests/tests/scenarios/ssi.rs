@@ -16,7 +16,6 @@ const ERROR: &str = "[an error occurred while processing the directive]";
 
 fn served(origin: &Origin, files: &[(&str, &str)], locations: &str) -> Server {
     let prefix = Prefix::new();
-    std::fs::create_dir(prefix.join("www")).expect("it can be made");
     for (name, text) in files {
         prefix.write(&format!("www/{name}"), text);
     }
@@ -40,61 +39,15 @@ fn pages(pages: &'static [(&'static str, &'static str)]) -> Origin {
 #[test]
 fn commands_mean_what_they_mean_in_nginx() {
     let origin = pages(&[]);
-    let files = [
-        ("echo.html", "<!--#echo var=\"arg_a\" default=\"d\" -->,<!--#echo var=\"nothing\" -->"),
-        (
-            "set.html",
-            "<!--#set var=\"v\" value=\"$arg_a<b\" --><!--#echo var=\"v\" --><!--#echo var=\"v\" encoding=\"none\" --><!--#echo var=\"v\" -->",
-        ),
-        ("url.html", "<!--#set var=\"v\" value=\"a b/?&#%+;\" --><!--#echo var=\"v\" encoding=\"url\" -->"),
-        (
-            "if.html",
-            "<!--#if expr=\"$arg_a = /(.)x/\" --><!--#echo var=\"1\" --><!--#elif expr=\"$arg_a\" -->some<!--#else -->none<!--#endif -->.",
-        ),
-        (
-            "include.html",
-            "[<!--#include virtual=\"echo.html?a=$arg_a\" -->|<!--#include file=\"plain.txt\" -->]",
-        ),
-        ("wait.html", "<!--#include virtual=\"/set.html?a=1\" wait=\"yes\" --><!--#echo var=\"v\" -->"),
-        ("variable.html", "<!--#include virtual=\"/plain.txt\" set=\"v\" -->[<!--#echo var=\"v\" -->]"),
-        ("missing.html", "<!--#include virtual=\"/absent\" set=\"v\" -->[<!--#echo var=\"v\" -->]"),
-        (
-            "stub.html",
-            "<!--#block name=\"b\" -->stub <!--#echo var=\"arg_a\" --><!--#endblock -->[<!--#include virtual=\"/absent?a=1\" stub=\"b\" -->][<!--#include virtual=\"/plain.txt\" stub=\"b\" -->]",
-        ),
-        (
-            "empty.html",
-            "<!--#block name=\"b\" -->stub <!--#echo var=\"arg_a\" --><!--#endblock --><!--#include virtual=\"/nothing?a=2\" stub=\"b\" -->",
-        ),
-        (
-            "wrong.html",
-            "a<!--#nothing -->b<!--#echo -->c<!--#include virtual=\"/../x\" -->d<!--#config errmsg=\"E\" --><!--#if -->",
-        ),
-        ("silent/wrong.html", "a<!--#nothing -->b"),
-        ("long.html", "<!--#set var=\"v\" value=\"0123456789\" -->x"),
-        ("plain.txt", "plain <!--#echo var=\"uri\" -->"),
-        ("all/plain.txt", "<!--#echo var=\"uri\" -->"),
-        ("off/on.html", "<!--#echo var=\"uri\" -->"),
-        ("deep.html", "1<!--#include virtual=\"/middle.html\" -->1"),
-        ("middle.html", "2<!--#include virtual=\"/echo.html?a=3\" -->2"),
-        ("date.html", "<!--#config timefmt=\"%Y-%%\" --><!--#echo var=\"date_local\" -->"),
-        ("proxied.html", "<!--#include virtual=\"/pass/one\" --><!--#include virtual=\"/pass/two?x\" -->"),
-    ];
-    let prefix = |name: &str| name.rsplit_once('/').map(|(folder, _)| folder.to_owned());
-    let (nested, plain): (Vec<_>, Vec<_>) = files.iter().partition(|(name, _)| prefix(name).is_some());
-    let plain: Vec<(&str, &str)> = plain.into_iter().copied().collect();
+    let pages = include_str!("ssi/pages.txt").lines();
+    let files: Vec<_> = pages.map(|page| page.split_once(' ').expect("a name and a page")).collect();
     let server = served(
         &origin,
-        &plain,
+        &files,
         "location /nothing { return 204; } location /off/ { ssi off; } location /silent/ { ssi_silent_errors on; }
         location /all/ { ssi_types text/plain; } location /long.html { ssi_value_length 4; }
         location /pass/ { proxy_pass http://@ORIGIN@/; }",
     );
-    for (name, text) in nested {
-        let folder = prefix(name).expect("it is in a folder");
-        std::fs::create_dir_all(server.prefix().join(&format!("www/{folder}"))).expect("it can be made");
-        server.prefix().write(&format!("www/{name}"), text);
-    }
     for (path, expected) in [
         ("/echo.html?a=x", "x,(none)"),
         ("/echo.html", "d,(none)"),
@@ -160,9 +113,7 @@ fn what_is_cached_are_the_commands_and_each_client_gets_its_own_outcome() {
 
 #[test]
 fn parts_of_a_page_are_cached_each_as_its_own_whatever_the_key() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = pages(&[("/page", "<!--#include virtual=\"/a\" --><!--#include virtual=\"/b?c\" -->")]);
     let server = served(
         &origin,

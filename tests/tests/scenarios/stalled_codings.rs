@@ -5,7 +5,7 @@ use std::io::Read;
 use millstream_tests::client::Client;
 use millstream_tests::frames::{End, Frames, GENEROUS};
 use millstream_tests::process::resident_bytes;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::wait;
 use millstream_wire::h2::settings;
 
@@ -68,9 +68,7 @@ fn assert_others_have_encoders(server: &Server, coding: &str) {
 
 #[test]
 fn streams_that_stall_leave_their_encoders_to_others_and_are_whole_when_they_are_read() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     // Somewhat more than have encoders at a time: each that gets one later has it compress as much.
     for (coding, levels, connections, streams) in [
         ("gzip", "gzip_comp_level 1;", 8, 100),
@@ -112,9 +110,7 @@ fn streams_that_stall_leave_their_encoders_to_others_and_are_whole_when_they_are
 
 #[test]
 fn clients_that_stop_reading_leave_their_encoders_to_others_and_get_all_when_they_go_on() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let server = start("brotli_comp_level 9; brotli_window 128k;");
     assert_others_have_encoders(&server, "br");
     let before = resident_bytes(server.id());

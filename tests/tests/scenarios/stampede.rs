@@ -1,7 +1,6 @@
 //! Many clients on one cold entry, and clients beside a refresh: one request to the API, and nobody waits for what is not
 //! theirs. `cargo xtask bench stampede` and `bench refresh` measure the same with more clients, beside others.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use millstream_tests::client::Answer;
@@ -12,24 +11,18 @@ use millstream_tests::stampede::{self, Dribble};
 use millstream_tests::wait;
 
 fn start(origin: &Origin, directives: &str) -> Server {
-    let template =
-        "worker_processes 2; worker_rlimit_nofile 4096; pid @DIR@/nginx.pid; error_log @DIR@/error.log;
-    events { worker_connections 2048; }
-    http {
-        access_log off;
-        proxy_cache_path @DIR@/cache levels=1:2 keys_zone=answers:1m;
-        upstream api { server @ORIGIN@; keepalive 8; }
-        server {
-            listen 127.0.0.1:@PORT@;
-            location / {
-                proxy_pass http://api;
-                proxy_cache answers;
-                proxy_cache_lock on;
-                add_header X-Cache-Status $upstream_cache_status;
-                @DIRECTIVES@
-            }
-        }
-    }";
+    let template = site! {
+        main "worker_processes 2; worker_rlimit_nofile 4096;" events "worker_connections 2048;"
+        http "proxy_cache_path @DIR@/cache levels=1:2 keys_zone=answers:1m;
+            upstream api { server @ORIGIN@; keepalive 8; }"
+        server "location / {
+                    proxy_pass http://api;
+                    proxy_cache answers;
+                    proxy_cache_lock on;
+                    add_header X-Cache-Status $upstream_cache_status;
+                    @DIRECTIVES@
+                }"
+    };
     Server::start(template, &[("ORIGIN", &origin.address()), ("DIRECTIVES", directives)])
 }
 
@@ -53,9 +46,7 @@ fn two_hundred_clients_on_a_cold_entry_are_one_request_and_read_along_while_it_a
 
 /// The first response is stale after a second; later ones take a second.
 fn slow_to_refresh() -> Origin {
-    let count = AtomicUsize::new(0);
-    Origin::start(move |_| {
-        let number = count.fetch_add(1, Ordering::SeqCst);
+    Origin::numbered(move |_, number| {
         let pause = Duration::from_millis(if number == 0 { 0 } else { 1000 });
         let mut steps = vec![Step::Pause(pause)];
         steps.extend(answer(200, &[("Cache-Control", "max-age=1")], format!("answer {number}").as_bytes()));
@@ -65,9 +56,7 @@ fn slow_to_refresh() -> Origin {
 
 #[test]
 fn requests_behind_the_one_that_starts_a_refresh_are_answered_before_it_is_there() {
-    if is_nginx() {
-        return; // There they wait until the refresh is through.
-    }
+    skip_on_nginx!("there they wait until the refresh is through");
     let origin = slow_to_refresh();
     let server = start(&origin, "proxy_cache_use_stale updating; proxy_cache_background_update on;");
     let mut client = server.client();
@@ -80,7 +69,7 @@ fn requests_behind_the_one_that_starts_a_refresh_are_answered_before_it_is_there
             .map(|_| {
                 let answer = client.answer().expect("an answer");
                 assert_eq!(answer.text(), "answer 0");
-                answer.field("x-cache-status").unwrap_or("none").to_owned()
+                answer.cache_status().to_owned()
             })
             .collect();
         statuses.iter().any(|status| status == "STALE")
@@ -111,9 +100,7 @@ fn an_api_that_fails_slowly_is_not_asked_by_one_after_the_other() {
         let server = start(&origin, "proxy_cache_lock_timeout 60s; proxy_cache_lock_age 60s;");
         let (answers, elapsed) = at_once(&server, 12);
         assert!(answers.iter().all(|answer| answer.status == status), "{status}");
-        if is_nginx() {
-            return; // It has them wait for half a second each time.
-        }
+        skip_on_nginx!("it has them wait for half a second each time");
         // The first, one more, and where the failure may be the request's own, all others at once.
         assert!(elapsed < 4 * PAUSE, "{status}: {elapsed:?}");
         assert_eq!(origin.count(), asked, "{status}");
@@ -125,11 +112,8 @@ fn an_api_that_fails_slowly_is_not_asked_by_one_after_the_other() {
 
 #[test]
 fn those_who_wait_for_a_failing_api_get_what_is_stale_where_that_is_allowed() {
-    if is_nginx() {
-        return;
-    }
-    let count = AtomicUsize::new(0);
-    let origin = Origin::start(move |_| match count.fetch_add(1, Ordering::SeqCst) {
+    skip_on_nginx!();
+    let origin = Origin::numbered(move |_, number| match number {
         0 => answer(200, &[("Cache-Control", "max-age=0, stale-if-error=60"), ("ETag", "\"a\"")], b"good"),
         _ => {
             let mut steps = vec![Step::Pause(Duration::from_millis(400))];

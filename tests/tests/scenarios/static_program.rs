@@ -45,7 +45,6 @@ fn it_needs_no_library_and_no_file_of_the_system_but_those_that_name_users_and_h
     assert!(said.contains("statically linked") || said.contains("not a dynamic executable"), "{said}");
 
     let (prefix, port, origin) = (Prefix::new(), ports::free(), Origin::fixed(200, &[], b"api"));
-    fs::create_dir(prefix.join("etc")).expect("own directory");
     prefix.write("etc/passwd", "root:x:0:0::/:\nshopkeeper:x:4711:4712::/:\n");
     prefix.write("etc/group", "root:x:0:\nshop:x:4713:\n");
     prefix.write("etc/hosts", "127.0.0.1 localhost api.internal\n");

@@ -9,7 +9,7 @@ use millstream_tests::frames::Frames;
 use millstream_tests::origin::{Origin, Request, answer};
 use millstream_tests::ports;
 use millstream_tests::process::Running;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_wire::FieldId;
 use millstream_wire::client_address::KNOWN;
 use millstream_wire::credential::is_credential;
@@ -28,10 +28,6 @@ fn serve(origin: &Origin, options: &[&str]) -> (u16, Running) {
 fn ask(from: Ipv4Addr, port: u16, path: &str, fields: &[(&str, &str)]) -> Answer {
     let mut client = Client::connect_from(from, port).expect("it listens");
     client.get_with(path, fields).expect("an answer")
-}
-
-fn status(answer: &Answer) -> &str {
-    answer.field("x-cache-status").unwrap_or("none")
 }
 
 /// Only for the administrator's machine, by one of the fields with the client's address; the path selects the
@@ -54,9 +50,7 @@ fn guarded(field: &'static str) -> Origin {
 
 #[test]
 fn what_an_api_decides_by_the_clients_address_reaches_no_other_address() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for field in ["X-Real-IP", "X-Forwarded-For"] {
         let origin = guarded(field);
         let (port, _process) = serve(&origin, &["--microcache", "60s"]);
@@ -65,16 +59,18 @@ fn what_an_api_decides_by_the_clients_address_reaches_no_other_address() {
                 let expected = if from == ADMIN { 200 } else { 403 };
                 assert_eq!(ask(from, port, path, &[]).status, expected, "{field} {path} {from}");
             }
-            assert_eq!(status(&ask(ADMIN, port, path, &[])), "HIT", "{path}: it is cached for the address");
+            assert_eq!(
+                ask(ADMIN, port, path, &[]).cache_status(),
+                "HIT",
+                "{path}: it is cached for the address"
+            );
         }
     }
 }
 
 #[test]
 fn at_once_too_each_address_gets_what_was_made_for_it() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::start(|request| {
         let said = request.field("x-real-ip").unwrap_or_default().to_owned();
         let mut steps = vec![millstream_tests::origin::Step::Pause(std::time::Duration::from_millis(100))];
@@ -91,9 +87,7 @@ fn at_once_too_each_address_gets_what_was_made_for_it() {
 
 #[test]
 fn what_says_that_it_is_for_everybody_is_shared_by_all_addresses() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for caching in ["public, max-age=60", "s-maxage=60", "max-age=60, public"] {
         let origin = Origin::fixed(200, &[("Cache-Control", caching)], b"news");
         let (port, _process) = serve(&origin, &["--microcache", "60s"]);
@@ -106,9 +100,7 @@ fn what_says_that_it_is_for_everybody_is_shared_by_all_addresses() {
 
 #[test]
 fn with_hidden_addresses_the_api_is_told_nobodys_and_answers_are_shared() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for proxy in [&[][..], &["--trust-proxy", "127.0.0.0/8"]] {
         let origin = guarded("X-Real-IP");
         let (port, _process) =
@@ -127,9 +119,7 @@ fn with_hidden_addresses_the_api_is_told_nobodys_and_answers_are_shared() {
 
 #[test]
 fn the_address_that_a_client_writes_itself_does_not_reach_the_api_and_chooses_no_answer() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for options in [&[][..], &["--microcache", "60s"]] {
         let origin = Origin::start(|request| {
             answer(200, &[("Cache-Control", "max-age=60")], request.head.to_ascii_lowercase().as_bytes())
@@ -150,9 +140,7 @@ fn the_address_that_a_client_writes_itself_does_not_reach_the_api_and_chooses_no
 
 #[test]
 fn what_a_trusted_proxy_says_of_the_client_reaches_the_api_and_keeps_answers_apart() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for options in [&[][..], &["--microcache", "60s"]] {
         // The path names the field that it answers by.
         let origin = Origin::start(|request| {
@@ -169,7 +157,7 @@ fn what_a_trusted_proxy_says_of_the_client_reaches_the_api_and_keeps_answers_apa
             }
             let bytes = field.as_bytes();
             let expected = if is_credential(FieldId::of(bytes), bytes) { "BYPASS" } else { "HIT" };
-            assert_eq!(status(&of(ADMIN, "192.0.2.2")), expected, "{field}");
+            assert_eq!(of(ADMIN, "192.0.2.2").cache_status(), expected, "{field}");
             let stranger = of(STRANGER, "192.0.2.1").text();
             assert!(!stranger.contains("192.0.2.1"), "{field}: {stranger}");
         }
@@ -178,9 +166,7 @@ fn what_a_trusted_proxy_says_of_the_client_reaches_the_api_and_keeps_answers_apa
 
 #[test]
 fn who_writes_the_field_of_a_trusted_proxy_itself_is_given_nothing_that_was_made_for_it() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for caching in ["public, max-age=60", "s-maxage=60", "max-age=60"] {
         let origin = Origin::start(move |request| {
             let field = &request.target()[1..];
@@ -199,9 +185,7 @@ fn who_writes_the_field_of_a_trusted_proxy_itself_is_given_nothing_that_was_made
 
 #[test]
 fn with_hidden_addresses_no_field_of_a_trusted_proxy_names_one_to_the_api() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let hide = ["--client-address", "hide", "--trust-proxy", "127.0.0.1"];
     for options in [&[][..], &["--microcache", "60s"]] {
         let origin = Origin::start(|request| {
@@ -231,20 +215,16 @@ fn with_hidden_addresses_no_field_of_a_trusted_proxy_names_one_to_the_api() {
 
 #[test]
 fn in_a_file_too_the_clients_address_can_be_kept_from_the_upstream() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::start(|request| answer(200, &[], request.head.to_ascii_lowercase().as_bytes()));
-    let template = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off; proxy_pass_client_address off;
-        server {
-            listen 127.0.0.1:@PORT@; listen 127.0.0.1:@PLAIN@ http2;
+    let template = site! {
+        main "worker_processes 1;"
+        http "proxy_pass_client_address off;"
+        server "listen 127.0.0.1:@PLAIN@ http2;
             location / { proxy_pass http://@ORIGIN@; }
             location /set { proxy_pass http://@ORIGIN@; proxy_set_header X-Real-IP $remote_addr; }
-            location /shown { proxy_pass http://@ORIGIN@; proxy_pass_client_address on; }
-        }
-    }";
+            location /shown { proxy_pass http://@ORIGIN@; proxy_pass_client_address on; }"
+    };
     let plain = ports::free();
     let values = [("ORIGIN", origin.address()), ("PLAIN", plain.to_string())];
     let values = values.each_ref().map(|(name, value)| (*name, value.as_str()));
@@ -257,8 +237,7 @@ fn in_a_file_too_the_clients_address_can_be_kept_from_the_upstream() {
             "{field}: {told}"
         );
         let mut frames = Frames::connect(plain);
-        let stream = frames.get_with("/", &[(&field.to_ascii_lowercase(), "192.0.2.1")]);
-        let told = frames.answer(stream).text();
+        let told = frames.ask("/", &[(&field.to_ascii_lowercase(), "192.0.2.1")]).text();
         assert!(!told.contains("192.0.2.1"), "{field} over HTTP/2: {told}");
         assert!(server.get_with("/shown", &fields).text().contains("192.0.2.1"), "{field}");
         let told = server.get_with("/set", &fields).text();
@@ -268,9 +247,7 @@ fn in_a_file_too_the_clients_address_can_be_kept_from_the_upstream() {
 
 #[test]
 fn a_field_that_a_trusted_proxy_adds_keeps_answers_apart() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for field in
         ["X-ARR-ClientCert", "X-Forwarded-Client-Cert", "X-SSL-Client-Subject", "X-Country", "X-Remote-User"]
     {
@@ -286,9 +263,7 @@ fn a_field_that_a_trusted_proxy_adds_keeps_answers_apart() {
 
 #[test]
 fn in_a_file_too_answers_vary_by_what_the_upstream_is_told_of_the_address() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::start(|request| {
         let said =
             ["x-real-ip", "x-forwarded-for", "x-address"].map(|name| request.field(name).unwrap_or("-"));
@@ -309,20 +284,16 @@ fn in_a_file_too_answers_vary_by_what_the_upstream_is_told_of_the_address() {
         "rewrite ^ /$remote_addr break; proxy_cache_key $request_uri;",
         "proxy_set_body \"of $remote_addr\";",
     ] {
-        let template = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-        http {
-            access_log off;
-            map $remote_addr $mapped { 127.0.0.7 seven; default other; }
-            proxy_cache_path memory keys_zone=answers:1m;
-            server {
-                listen 127.0.0.1:@PORT@;
-                location / {
+        let template = site! {
+            main "worker_processes 1;"
+            http "map $remote_addr $mapped { 127.0.0.7 seven; default other; }
+                proxy_cache_path memory keys_zone=answers:1m;"
+            server "location / {
                     @SET@ proxy_cache answers; proxy_cache_vary address;
                     add_header X-Cache-Status $upstream_cache_status;
                 }
-                location = /who { add_header X-Who $remote_addr; return 204; }
-            }
-        }";
+                location = /who { add_header X-Who $remote_addr; return 204; }"
+        };
         let passed = if set.contains("proxy_pass") { "" } else { "proxy_pass http://@ORIGIN@;" };
         let set = [set, passed].concat().replace("@ORIGIN@", &origin.address());
         let server = Server::start(template, &[("SET", &set)]);
@@ -330,7 +301,7 @@ fn in_a_file_too_answers_vary_by_what_the_upstream_is_told_of_the_address() {
         assert_ne!(one.text(), other.text(), "{set}");
         for (from, first) in [(STRANGER, &one), (ADMIN, &other)] {
             let again = ask(from, server.port(), "/", &[]);
-            assert_eq!((status(&again), again.text()), ("HIT", first.text()), "{set}");
+            assert_eq!((again.cache_status(), again.text()), ("HIT", first.text()), "{set}");
         }
     }
     // Where it is told nothing, all share.
@@ -359,32 +330,26 @@ const PURGES: [(&str, &str, &str); 5] = [
 /// The upstream is not told the address: which page a client gets depends on the choice alone.
 #[test]
 fn what_a_configuration_chooses_by_the_address_reaches_no_other_address() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let [inside, outside] = ["inside", "outside"].map(|page| {
         Origin::start(move |request| {
             let page = if request.target().starts_with("/in/") { "inside" } else { page };
             answer(200, &[("Cache-Control", "max-age=60")], page.as_bytes())
         })
     });
-    let site = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-        http {
-            access_log off;
-            proxy_cache_path memory keys_zone=answers:1m;
+    const SITE: &str = site! {
+        main "worker_processes 1;"
+        http "proxy_cache_path memory keys_zone=answers:1m;
             geo $inside { 127.0.0.1 1; default 0; }
             map $remote_addr $side { 127.0.0.1 in; default out; }
-            map $side $half { default $side; }
-            server {
-                listen 127.0.0.1:@PORT@;
-                add_header X-Cache-Status $upstream_cache_status;
-                proxy_cache answers; proxy_cache_key $request_uri;
-                proxy_cache_credentials public; proxy_cache_vary origin unlisted address;
-                location / { @LOCATION@ }
-                location @1 { proxy_pass http://@INSIDE@; }
-                location @0 { proxy_pass http://@OUTSIDE@; }
-            }
-        }";
+            map $side $half { default $side; }"
+        server "add_header X-Cache-Status $upstream_cache_status;
+            proxy_cache answers; proxy_cache_key $request_uri;
+            proxy_cache_credentials public; proxy_cache_vary origin unlisted address;
+            location / { @LOCATION@ }
+            location @1 { proxy_pass http://@INSIDE@; }
+            location @0 { proxy_pass http://@OUTSIDE@; }"
+    };
     for location in [
         "if ($inside) { proxy_pass http://@INSIDE@; } proxy_pass http://@OUTSIDE@;",
         "if ($remote_addr = 127.0.0.1) { proxy_pass http://@INSIDE@; } proxy_pass http://@OUTSIDE@;",
@@ -407,7 +372,7 @@ fn what_a_configuration_chooses_by_the_address_reaches_no_other_address() {
             .fold(location.to_owned(), |text, (name, address)| text.replace(&format!("@{name}@"), address));
         let [(_, inside), (_, outside)] = &upstreams;
         let server =
-            Server::start(site, &[("LOCATION", &location), ("INSIDE", inside), ("OUTSIDE", outside)]);
+            Server::start(SITE, &[("LOCATION", &location), ("INSIDE", inside), ("OUTSIDE", outside)]);
         for cached in ["MISS", "HIT"] {
             for (from, page) in [(ADMIN, "inside"), (STRANGER, "outside")] {
                 let address = from.to_string();
@@ -429,30 +394,24 @@ fn as_nginx_passes_it(port: u16, (method, path, lines): (&str, &str, &str), body
     let head = format!(
         "{method} {path} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\nUser-Agent: curl/8.5.0\r\nAccept: */*\r\n{lines}{length}\r\n{body}"
     );
-    client.send(head).expect("sent");
-    client.answer().expect("an answer").status
+    client.ask(head).status
 }
 
 #[test]
 fn behind_a_proxy_on_this_machine_that_says_nothing_of_its_clients_nobody_purges() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin =
         Origin::fixed(200, &[("Cache-Control", "public, max-age=600"), ("Surrogate-Key", "tag")], b"page");
     let site = |rights: &str| {
-        let template = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-        http {
-            access_log off; @RIGHTS@
-            proxy_cache_path memory keys_zone=answers:1m;
-            server {
-                listen 127.0.0.1:@PORT@;
-                location / { proxy_pass http://@ORIGIN@; proxy_cache answers; proxy_cache_key $uri; }
+        let template = site! {
+            main "worker_processes 1;"
+            http "@RIGHTS@
+                proxy_cache_path memory keys_zone=answers:1m;"
+            server "location / { proxy_pass http://@ORIGIN@; proxy_cache answers; proxy_cache_key $uri; }
                 location ~ ^/purge(/.*) { proxy_cache_purge answers $1; }
                 location /plus { proxy_pass http://@ORIGIN@; proxy_cache answers; proxy_cache_key $uri; proxy_cache_purge $arg_purge; }
-                location /api/ { api write=on; }
-            }
-        }";
+                location /api/ { api write=on; }"
+        };
         Server::start(template, &[("ORIGIN", &origin.address()), ("RIGHTS", rights)])
     };
     let all = "{\"all\": true}";
@@ -496,9 +455,7 @@ fn behind_a_proxy_on_this_machine_that_says_nothing_of_its_clients_nobody_purges
 
 #[test]
 fn serve_purges_by_its_command_alone_unless_an_option_says_who_else_may() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let token = "0123456789abcdef0123456789abcdef";
     let folder = millstream_tests::prefix::Prefix::new();
     let file = folder.write("token", &format!("{token}\n"));
@@ -535,20 +492,16 @@ fn serve_purges_by_its_command_alone_unless_an_option_says_who_else_may() {
 
 #[test]
 fn behind_the_proxy_protocol_who_purges_is_whom_the_proxy_names() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[("Cache-Control", "max-age=600")], b"page");
-    let template = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off; proxy_cache_purge_allow @ALLOW@; api_allow @ALLOW@;
-        proxy_cache_path memory keys_zone=answers:1m;
-        server {
-            listen 127.0.0.1:@PORT@; listen 127.0.0.1:@BEHIND@ proxy_protocol;
+    let template = site! {
+        main "worker_processes 1;"
+        http "proxy_cache_purge_allow @ALLOW@; api_allow @ALLOW@;
+            proxy_cache_path memory keys_zone=answers:1m;"
+        server "listen 127.0.0.1:@BEHIND@ proxy_protocol;
             location / { proxy_pass http://@ORIGIN@; proxy_cache answers; }
-            location /api/ { api write=on; }
-        }
-    }";
+            location /api/ { api write=on; }"
+    };
     for allow in ["local", "127.0.0.0/8 ::1"] {
         let behind = ports::free();
         let text = behind.to_string();
@@ -565,8 +518,7 @@ fn behind_the_proxy_protocol_who_purges_is_whom_the_proxy_names() {
         ] {
             let ask = |request: &str| {
                 let mut client = Client::connect(behind).expect("it listens");
-                client.send(format!("{header}{request}")).expect("sent");
-                client.answer().expect("an answer").status
+                client.ask(format!("{header}{request}")).status
             };
             assert_eq!(ask("PURGE /* HTTP/1.1\r\nHost: localhost\r\n\r\n"), expected, "{allow} {header:?}");
             let body = "{\"all\": true}";

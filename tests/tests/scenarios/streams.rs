@@ -8,23 +8,19 @@ use millstream_tests::client::Client;
 use millstream_tests::endless::Endless;
 use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Step, answer};
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::wait;
 
-const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events { worker_connections 4096; }
-    http {
-        access_log off;
-        gzip on; gzip_min_length 0; gzip_types text/event-stream application/x-ndjson;
+const SITE: &str = site! {
+    events "worker_connections 4096;"
+    http "gzip on; gzip_min_length 0; gzip_types text/event-stream application/x-ndjson;
         proxy_temp_path @DIR@/temp; client_body_temp_path @DIR@/body;
         proxy_cache_path @ZONE@ keys_zone=z:1m @MEMORY@;
-        proxy_http_version 1.1;
-        server {
-            listen 127.0.0.1:@PORT@;
-            location / { proxy_pass http://@ORIGIN@; }
-            location /unbuffered { proxy_pass http://@ORIGIN@; proxy_buffering off; }
-            location /cached { proxy_pass http://@ORIGIN@; proxy_cache z; proxy_cache_valid any 1s; @CACHE@ }
-        }
-    }";
+        proxy_http_version 1.1;"
+    server "location / { proxy_pass http://@ORIGIN@; }
+        location /unbuffered { proxy_pass http://@ORIGIN@; proxy_buffering off; }
+        location /cached { proxy_pass http://@ORIGIN@; proxy_cache z; proxy_cache_valid any 1s; @CACHE@ }"
+};
 
 fn start(origin: &str, cache: &str) -> Server {
     let memory = [("ZONE", "memory"), ("MEMORY", "memory=16m")];
@@ -56,9 +52,7 @@ fn read_until(client: &mut Client, packed: &mut Vec<u8>, is_packed: bool, wanted
 
 #[test]
 fn an_event_reaches_the_client_before_the_next_one_is_made_compressed_or_not() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let types = ["text/event-stream", "application/x-ndjson"];
     for (path, kind, fields) in [
         ("/", types[0], ""),
@@ -92,9 +86,7 @@ fn an_event_reaches_the_client_before_the_next_one_is_made_compressed_or_not() {
 
 #[test]
 fn a_client_that_leaves_with_more_behind_its_request_than_is_read_ahead_frees_the_upstream_soon() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Endless::start(b"");
     let server = start(&origin.address(), "proxy_cache_unread_timeout 1s;");
     let behind = vec![b'G'; 96 * 1024];
@@ -110,9 +102,7 @@ fn a_client_that_leaves_with_more_behind_its_request_than_is_read_ahead_frees_th
 
 #[test]
 fn when_everybody_has_left_a_stream_its_upstream_connection_closes_soon() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let head =
         |more: &str| format!("HTTP/1.1 200 OK\r\n{more}Transfer-Encoding: chunked\r\n\r\n7\r\nevent 1\r\n");
     for (what, path, begin, cache) in [
@@ -139,9 +129,7 @@ fn when_everybody_has_left_a_stream_its_upstream_connection_closes_soon() {
 
 #[test]
 fn an_answer_that_arrives_for_too_long_is_not_kept_and_nobody_new_joins_it() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let begin = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n7\r\nevent 1\r\n";
     let origin = Endless::start(begin);
     let server = start(&origin.address(), "proxy_cache_fill_timeout 100ms;");
@@ -163,9 +151,7 @@ fn an_answer_that_arrives_for_too_long_is_not_kept_and_nobody_new_joins_it() {
 
 #[test]
 fn an_upgraded_connection_does_not_hold_up_who_asks_for_the_same() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::start(|request| match request.field("upgrade") {
         Some(_) => {
             let head =
@@ -187,9 +173,7 @@ fn an_upgraded_connection_does_not_hold_up_who_asks_for_the_same() {
 
 #[test]
 fn answers_that_nobody_else_can_have_are_fetched_side_by_side() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for (what, status, field, cache) in [
         ("an internal redirect", 200, ("X-Accel-Redirect", "/elsewhere"), ""),
         (
@@ -234,9 +218,7 @@ fn answers_that_nobody_else_can_have_are_fetched_side_by_side() {
 
 #[test]
 fn confirmations_that_may_not_be_stored_are_asked_for_side_by_side() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let gates = [Arc::new(Gate::default()), Arc::new(Gate::default())];
     let [begun, held] = gates.each_ref().map(Arc::clone);
     let first = std::sync::atomic::AtomicBool::new(true);
@@ -253,7 +235,7 @@ fn confirmations_that_may_not_be_stored_are_asked_for_side_by_side() {
         proxy_cache_purge PURGE from local; proxy_cache_purge_soft on;";
     let server = start(&origin.address(), cache);
     assert_eq!(server.get("/cached").text(), "stored");
-    let purged = server.client().request("PURGE", "/cached", &[]).expect("an answer");
+    let purged = server.request("PURGE", "/cached", &[]);
     assert_eq!(purged.status, 200, "from now on it is stale");
     let mut clients: Vec<Client> = (0..4).map(|_| server.client()).collect();
     for client in &mut clients {
@@ -270,9 +252,7 @@ fn confirmations_that_may_not_be_stored_are_asked_for_side_by_side() {
 
 #[test]
 fn a_body_goes_out_again_when_the_whole_is_asked_for_once_more() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::start(|request| match request.field("if-none-match") {
         // Of something else than what is stored, so that it confirms nothing.
         Some(_) => vec![Step::Send(b"HTTP/1.1 304 Not Modified\r\nETag: \"other\"\r\n\r\n".to_vec())],
@@ -288,9 +268,7 @@ fn a_body_goes_out_again_when_the_whole_is_asked_for_once_more() {
     let cache = "proxy_cache_methods QUERY; proxy_cache_revalidate on;";
     let server = start(&origin.address(), cache);
     for _ in 0..2 {
-        let mut client = server.client();
-        client.send("QUERY /cached HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello").expect("sent");
-        let answer = client.answer().expect("an answer");
+        let answer = server.ask("QUERY /cached HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello");
         assert_eq!((answer.status, answer.text().as_str()), (200, "5 bytes"));
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use millstream_tests::ports;
 use millstream_tests::prefix::Prefix;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::wait;
 
 const CONFIGURATION: &str = r#"pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
@@ -84,9 +84,7 @@ fn a_value_with_a_line_break_makes_no_second_line_of_anothers_priority() {
 
 #[test]
 fn a_service_that_is_away_costs_no_request_and_is_found_when_it_is_back() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let nobody = ports::free().to_string();
     let server = Server::start(CONFIGURATION, &[("UDP", &nobody)]);
     for path in ["/a", "/twice", "/u", "/u"] {
@@ -110,9 +108,7 @@ fn a_service_that_is_away_costs_no_request_and_is_found_when_it_is_back() {
 
 #[test]
 fn a_service_without_an_address_is_an_error_at_start() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let wrong = CONFIGURATION.replace("127.0.0.1:@UDP@", "nobody.invalid");
     let refused = Server::try_start(Prefix::new(), &wrong, &[]).err().expect("it does not start");
     assert!(

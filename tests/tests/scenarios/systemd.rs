@@ -9,16 +9,14 @@ use std::time::Duration;
 use millstream_tests::client;
 use millstream_tests::prefix::{Prefix, fill};
 use millstream_tests::process::Running;
-use millstream_tests::server::{binary, command, is_nginx};
+use millstream_tests::server::{binary, command};
 use millstream_tests::{ports, wait};
 use rustix::process::Signal;
 
-const SITE: &str = "worker_processes 2; daemon off; pid @DIR@/nginx.pid; error_log @DIR@/error.log;
-    events { worker_connections 100; }
-    http {
-        access_log off;
-        server { listen 127.0.0.1:@PORT@; return 200 \"here\\n\"; }
-    }";
+const SITE: &str = site! {
+    main "worker_processes 2; daemon off;" events "worker_connections 100;"
+    server "return 200 \"here\\n\";"
+};
 
 struct Manager {
     prefix: Prefix,
@@ -55,9 +53,7 @@ impl Manager {
 
 #[test]
 fn it_hears_when_the_process_serves_reloads_and_stops() {
-    if is_nginx() {
-        return; // It says nothing.
-    }
+    skip_on_nginx!("it says nothing");
     let manager = Manager::new(ports::free());
     let mut process = manager.start(&[]);
     let serves = format!("MAINPID={}\nREADY=1\n", process.id());
@@ -79,9 +75,7 @@ fn it_hears_when_the_process_serves_reloads_and_stops() {
 
 #[test]
 fn after_an_upgrade_the_next_process_is_the_main_one_and_the_old_one_leaves_without_a_word() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let manager = Manager::new(ports::free());
     let mut process = manager.start(&[]);
     manager.hears();
@@ -100,9 +94,7 @@ fn after_an_upgrade_the_next_process_is_the_main_one_and_the_old_one_leaves_with
 
 #[test]
 fn it_hears_that_the_process_lives_for_as_long_as_it_asks() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let manager = Manager::new(ports::free());
     let process = manager.start(&[("WATCHDOG_USEC", "100000")]);
     let heard: Vec<String> = (0..4).map(|_| manager.hears()).collect();
@@ -112,9 +104,7 @@ fn it_hears_that_the_process_lives_for_as_long_as_it_asks() {
 
 #[test]
 fn a_socket_that_it_opened_is_listened_on_and_stays_its_own() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let opened = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let manager = Manager::new(opened.local_addr().expect("an address").port());
     let mut refused = manager.start(&[]);

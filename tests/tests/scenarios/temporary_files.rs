@@ -236,9 +236,7 @@ fn accepting(command: &mut Command, port: u16) -> Running {
 
 #[test]
 fn a_stranger_in_an_empty_read_only_root_serves_long_bodies_and_answers_whole() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for writable in ["/tmp", "/var/tmp", "/dev/shm"] {
         let prefix = Prefix::new();
         let Some(mut command) = in_empty_root(&prefix, Some(writable)) else { return };
@@ -257,9 +255,7 @@ fn a_stranger_in_an_empty_read_only_root_serves_long_bodies_and_answers_whole() 
 
 #[test]
 fn without_any_writable_folder_there_is_no_start() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let prefix = Prefix::new();
     let Some(mut command) = in_empty_root(&prefix, None) else { return };
     let port = ports::free().to_string();
@@ -269,16 +265,12 @@ fn without_any_writable_folder_there_is_no_start() {
     assert!(told.contains("no directory for temporary files") && told.contains("/var/tmp ("), "{told}");
 }
 
-const OF_A_USER: &str = "user www-data; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        @PLACE@
-        server {
-            listen 127.0.0.1:@PORT@;
-            client_max_body_size 0;
-            location / { proxy_pass http://@ORIGIN@; }
-        }
-    }";
+const OF_A_USER: &str = site! {
+    main "user www-data;"
+    http "@PLACE@"
+    server "client_max_body_size 0;
+        location / { proxy_pass http://@ORIGIN@; }"
+};
 
 fn can_become_www_data() -> bool {
     let known = Command::new("id").arg("www-data").stderr(Stdio::null()).stdout(Stdio::null()).status();
@@ -354,9 +346,7 @@ fn a_place_that_the_user_may_not_enter_is_a_located_error_of_start_and_check() {
 
 #[test]
 fn an_answer_that_the_full_disk_has_no_room_for_comes_at_the_pace_of_its_reader() {
-    if is_nginx() {
-        return; // It cuts the answer off.
-    }
+    skip_on_nginx!("it cuts the answer off");
     let prefix = Prefix::new();
     let folder = prefix.join("small");
     std::fs::create_dir(&folder).expect("own directory");

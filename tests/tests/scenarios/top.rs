@@ -5,28 +5,24 @@ use millstream_tests::origin::Origin;
 use millstream_tests::ports;
 use millstream_tests::process::{self, Running};
 use millstream_tests::replay::Replay;
-use millstream_tests::server::{self, Server, is_nginx};
+use millstream_tests::server::{self, Server};
 use millstream_tests::terminal::Terminal;
 use millstream_tests::wait;
 use rustix::process::Signal;
 use serde_json::json;
 use std::process::{Command, Output, Stdio};
 
-const TEMPLATE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
-http {
-    access_log off;
-    @MORE@
-    proxy_cache_path @DIR@/cache keys_zone=answers:1m;
-    upstream api { server @ORIGIN@; server 127.0.0.1:@CLOSED@ backup; }
-    server {
-        listen 127.0.0.1:@PORT@;
-        status_zone shop;
+const TEMPLATE: &str = site! {
+    main "worker_processes 2;" log "info"
+    http "@MORE@
+        proxy_cache_path @DIR@/cache keys_zone=answers:1m;
+        upstream api { server @ORIGIN@; server 127.0.0.1:@CLOSED@ backup; }"
+    server "status_zone shop;
         location / {
             status_zone goods;
             proxy_pass http://api; proxy_cache answers; proxy_cache_valid 200 1h; proxy_cache_key $uri;
-        }
-    }
-}";
+        }"
+};
 
 struct Shop {
     server: Server,
@@ -82,9 +78,7 @@ fn printed(command: &mut Command) -> Output {
 
 #[test]
 fn a_person_sees_the_load_and_looks_through_the_tables_with_the_keys() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let shop = Shop::start("");
     let load = Load::start(shop.server.port(), "/goods", 2);
     let mut terminal = Terminal::start(&mut shop.top(&[]), 80, 24);
@@ -130,9 +124,7 @@ fn a_person_sees_the_load_and_looks_through_the_tables_with_the_keys() {
 
 #[test]
 fn the_terminal_is_given_back_whatever_ends_it() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let shop = Shop::start("");
     for (signal, status) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130)] {
         let mut terminal = Terminal::start(shop.top(&[]).env("NO_COLOR", "1").env("LC_ALL", "C"), 80, 24);
@@ -158,9 +150,7 @@ fn the_terminal_is_given_back_whatever_ends_it() {
 
 #[test]
 fn it_says_that_the_server_is_away_and_goes_on_when_it_is_there_again() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let mut shop = Shop::start("");
     let mut terminal = Terminal::start(&mut shop.top(&[]), 100, 30);
     terminal.until("it follows", |text| text.contains("live") && text.contains("configuration 1"));
@@ -179,9 +169,7 @@ fn it_says_that_the_server_is_away_and_goes_on_when_it_is_there_again() {
 
 #[test]
 fn an_upgrade_is_noticed_by_the_number_of_the_process_alone() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let shop = Shop::start("");
     let old = shop.server.id();
     let mut terminal = Terminal::start(&mut shop.top_by_configuration(&[]), 120, 30);
@@ -199,9 +187,7 @@ fn an_upgrade_is_noticed_by_the_number_of_the_process_alone() {
 
 #[test]
 fn nothing_that_a_server_sends_drives_the_terminal() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let shop = Shop::start("");
     let name = "\u{1b}]0;mine\u{7}\u{9b}2J\u{1b}[?1049l\r\n\u{202e}x";
     let replay = Replay::start(shop.dashboard, move |second| {
@@ -238,9 +224,7 @@ fn nothing_that_a_server_sends_drives_the_terminal() {
 
 #[test]
 fn without_a_terminal_it_prints_a_snapshot_and_ends() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let shop = Shop::start("");
     for _ in 0..5 {
         assert_eq!(shop.server.get("/a").status, 200);
@@ -273,9 +257,7 @@ fn without_a_terminal_it_prints_a_snapshot_and_ends() {
 
 #[test]
 fn who_is_not_there_or_does_not_admit_is_told_in_a_sentence_and_an_exit_status() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let shop = Shop::start("api_token 0123456789abcdef;");
     let refused = printed(&mut shop.top(&["--once"]));
     assert_eq!(refused.status.code(), Some(1));
@@ -313,9 +295,7 @@ fn who_is_not_there_or_does_not_admit_is_told_in_a_sentence_and_an_exit_status()
 
 #[test]
 fn it_finds_the_only_serve_that_runs() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (origin, port) = (Origin::fixed(200, &[], b"served"), ports::free());
     let prefix = millstream_tests::prefix::Prefix::new();
     let _serving = Running::start(

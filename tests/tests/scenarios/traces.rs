@@ -348,11 +348,9 @@ fn a_span_says_what_nginx_says_and_what_the_configuration_adds() {
                                    otel_span_attr http.response.header.x.kind $sent_http_x_kind; proxy_pass http://api; }",
     }
     .start(&collector.address(), &origin);
-    let mut client = server.client();
-    client
-        .send("POST /plain/a?b=c HTTP/1.1\r\nHost: site.test\r\nUser-Agent: tester\r\nContent-Length: 3\r\n\r\nabc")
-        .expect("sent");
-    assert_eq!(client.answer().expect("an answer").text(), "hello");
+    let request =
+        "POST /plain/a?b=c HTTP/1.1\r\nHost: site.test\r\nUser-Agent: tester\r\nContent-Length: 3\r\n\r\nabc";
+    assert_eq!(server.ask(request).text(), "hello");
     let trace = collector.trace_of("/plain/a?b=c");
     let own = &trace[0];
     assert_eq!(own.name, "/plain/");
@@ -472,8 +470,7 @@ fn what_waits_is_exported_before_the_process_ends_and_over_reloads() {
     };
     let mut server = written.start(&collector.address(), &origin);
     server.get("/made?1");
-    server.signal(Signal::HUP);
-    wait::until("it is reloaded", || server.log().contains("configuration 2 is in force"));
+    server.reload();
     server.get("/made?2");
     assert!(collector.spans().is_empty());
     assert!(server.stop(Signal::TERM).is_some_and(|status| status.success()));

@@ -4,21 +4,18 @@ use millstream_tests::client::Client;
 use millstream_tests::origin::{Origin, Step};
 use millstream_tests::server::Server;
 
-const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off; default_type text/plain;
+const SITE: &str = site! {
+    http "default_type text/plain;
         proxy_cache_path @DIR@/cache keys_zone=pages:1m;
         add_trailer X-Host $host; add_trailer X-Always yes always; add_trailer X-Empty \"\";
-        add_trailer X-Sent $sent_trailer_x_host:$sent_http_content_type;
-        server {
-            listen 127.0.0.1:@PORT@; server_name localhost;
-            location /text { return 200 text; }
-            location /gone { return 404; }
-            location /whole { chunked_transfer_encoding off; return 200 whole; }
-            location /own { add_trailer X-Status $upstream_cache_status;
-                proxy_pass http://@ORIGIN@; proxy_cache pages; proxy_cache_valid 200 1h; }
-        }
-    }";
+        add_trailer X-Sent $sent_trailer_x_host:$sent_http_content_type;"
+    server "server_name localhost;
+        location /text { return 200 text; }
+        location /gone { return 404; }
+        location /whole { chunked_transfer_encoding off; return 200 whole; }
+        location /own { add_trailer X-Status $upstream_cache_status;
+            proxy_pass http://@ORIGIN@; proxy_cache pages; proxy_cache_valid 200 1h; }"
+};
 
 fn whole(server: &Server, method: &str, path: &str, version: &str) -> String {
     let mut client: Client = server.client();

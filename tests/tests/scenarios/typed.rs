@@ -15,7 +15,7 @@ use millstream_tests::client::Client;
 use millstream_tests::ports;
 use millstream_tests::prefix::Prefix;
 use millstream_tests::process::{self, Running};
-use millstream_tests::server::{binary, is_nginx};
+use millstream_tests::server::binary;
 use millstream_tests::{wait, workspace};
 
 #[derive(Debug)]
@@ -89,7 +89,6 @@ impl Shell {
         let wrapper = format!(
             "#!/bin/sh\n[ \"$1\" = serve ] && set -- \"$@\" --listen {front} --dashboard {dashboard}\nexec {program} \"$@\"\n"
         );
-        fs::create_dir(prefix.join("bin")).expect("own folder");
         let file = prefix.write("bin/millstream", &wrapper);
         fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("own file");
         let output = File::create(prefix.join("printed")).expect("own folder");
@@ -138,9 +137,7 @@ impl Drop for Shell {
 }
 
 fn type_page(name: &str) {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (api, front, dashboard) = (ports::free(), ports::free(), ports::free());
     let page = fs::read_to_string(workspace().join("docs").join(name)).expect("the page");
     let page = page

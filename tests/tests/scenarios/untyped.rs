@@ -4,21 +4,19 @@ use millstream_tests::frames::Frames;
 use millstream_tests::origin::{Origin, answer};
 use millstream_tests::server::Server;
 
-const HANDED_ON: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off; proxy_cache_path @DIR@/cache keys_zone=z:1m; types { application/pdf pdf; text/css css; }
-        server { listen 127.0.0.1:@PORT@; http2 on; proxy_set_header X-Go $arg_go;
-            location / { proxy_pass http://@ORIGIN@; }
-            location /stored { proxy_pass http://@ORIGIN@/; proxy_cache z; proxy_cache_valid any 1h; }
-            location /files/ { internal; root @DIR@; }
-            location /paged/ { internal; root @DIR@; error_page 404 /error.css; }
-            location = /error.css { internal; root @DIR@; }
-            location /no { internal; deny all; }
-            location /moved { internal; return 302 /x; }
-            location /gone { internal; return 410; }
-            location /text { internal; return 200 text; }
-        }
-    }";
+const HANDED_ON: &str = site! {
+    http "proxy_cache_path @DIR@/cache keys_zone=z:1m; types { application/pdf pdf; text/css css; }"
+    server "http2 on; proxy_set_header X-Go $arg_go;
+        location / { proxy_pass http://@ORIGIN@; }
+        location /stored { proxy_pass http://@ORIGIN@/; proxy_cache z; proxy_cache_valid any 1h; }
+        location /files/ { internal; root @DIR@; }
+        location /paged/ { internal; root @DIR@; error_page 404 /error.css; }
+        location = /error.css { internal; root @DIR@; }
+        location /no { internal; deny all; }
+        location /moved { internal; return 302 /x; }
+        location /gone { internal; return 410; }
+        location /text { internal; return 200 text; }"
+};
 
 #[test]
 fn the_page_of_a_failure_has_its_own_type_and_a_file_that_of_the_answer_that_led_to_it() {
@@ -35,7 +33,6 @@ fn the_page_of_a_failure_has_its_own_type_and_a_file_that_of_the_answer_that_led
         )
     });
     let server = Server::start(HANDED_ON, &[("ORIGIN", &origin.address())]);
-    std::fs::create_dir(server.prefix().join("files")).expect("own directory");
     server.prefix().write("files/a.pdf", "%PDF");
     server.prefix().write("error.css", "a {}");
     for (to, status, media) in [
@@ -58,16 +55,14 @@ fn the_page_of_a_failure_has_its_own_type_and_a_file_that_of_the_answer_that_led
     }
 }
 
-const EMPTY: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off; proxy_cache_path @DIR@/cache keys_zone=z:1m;
-        server { listen 127.0.0.1:@PORT@; http2 on; default_type ''; types { } charset utf-8; charset_types *;
-            location / { root @DIR@; }
-            location /passed { proxy_pass http://@ORIGIN@; }
-            location /stored { proxy_pass http://@ORIGIN@; proxy_cache z; proxy_cache_valid any 1h; }
-            location /returned { return 200 x; }
-        }
-    }";
+const EMPTY: &str = site! {
+    http "proxy_cache_path @DIR@/cache keys_zone=z:1m;"
+    server "http2 on; default_type ''; types { } charset utf-8; charset_types *;
+        location / { root @DIR@; }
+        location /passed { proxy_pass http://@ORIGIN@; }
+        location /stored { proxy_pass http://@ORIGIN@; proxy_cache z; proxy_cache_valid any 1h; }
+        location /returned { return 200 x; }"
+};
 
 #[test]
 fn an_empty_type_is_no_field() {
@@ -115,18 +110,16 @@ fn a_page_sent_as_204_describes_no_body_and_one_sent_as_206_says_when_it_changed
     }
 }
 
-const STAR: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off; default_type '';
-        server { listen 127.0.0.1:@PORT@; http2 on; gzip_min_length 1;
-            location /ssi { ssi on; ssi_types *; proxy_pass http://@ORIGIN@; }
-            location /listed { ssi on; ssi_types text/css; proxy_pass http://@ORIGIN@; }
-            location /added { add_after_body /end; addition_types *; proxy_pass http://@ORIGIN@; }
-            location /replaced { sub_filter a Z; sub_filter_types *; proxy_pass http://@ORIGIN@; }
-            location /packed { gzip on; gzip_types *; proxy_pass http://@ORIGIN@; }
-            location = /end { return 200 END; }
-        }
-    }";
+const STAR: &str = site! {
+    http "default_type '';"
+    server "http2 on; gzip_min_length 1;
+        location /ssi { ssi on; ssi_types *; proxy_pass http://@ORIGIN@; }
+        location /listed { ssi on; ssi_types text/css; proxy_pass http://@ORIGIN@; }
+        location /added { add_after_body /end; addition_types *; proxy_pass http://@ORIGIN@; }
+        location /replaced { sub_filter a Z; sub_filter_types *; proxy_pass http://@ORIGIN@; }
+        location /packed { gzip on; gzip_types *; proxy_pass http://@ORIGIN@; }
+        location = /end { return 200 END; }"
+};
 
 #[test]
 fn a_star_is_for_answers_without_a_type_too() {

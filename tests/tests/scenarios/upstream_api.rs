@@ -5,27 +5,23 @@ use millstream_tests::gate::Gate;
 use millstream_tests::load::Load;
 use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::ports;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::wait;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
-const TEMPLATE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log notice; events {}
-http {
-    access_log off;
-    dashboard 127.0.0.1:@DASHBOARD@; api_allow local;
-    upstream api { zone api 64k; @SERVERS@ }
-    upstream fixed { server 127.0.0.1:1; }
-    server {
-        listen 127.0.0.1:@PORT@;
-        add_header X-Addr $upstream_addr always;
+const TEMPLATE: &str = site! {
+    main "worker_processes 2;" log "notice"
+    http "dashboard 127.0.0.1:@DASHBOARD@; api_allow local;
+        upstream api { zone api 64k; @SERVERS@ }
+        upstream fixed { server 127.0.0.1:1; }"
+    server "add_header X-Addr $upstream_addr always;
         location / { proxy_pass http://api; }
         location /fixed { proxy_pass http://fixed; }
-        location /reading/ { api; api_allow 127.0.0.1; }
-    }
-}";
+        location /reading/ { api; api_allow 127.0.0.1; }"
+};
 
 struct Changed {
     server: Server,
@@ -41,11 +37,9 @@ impl Changed {
     }
 
     fn reload(&self, servers: &str) {
-        let before = self.server.log().matches(" is in force").count();
         let file = TEMPLATE.replace("@SERVERS@", servers);
         self.server.rewrite(&file, &[("DASHBOARD", &self.port.to_string())]);
-        self.server.signal(Signal::HUP);
-        wait::until("it is reloaded", || self.server.log().matches(" is in force").count() > before);
+        self.server.reload();
     }
 
     fn ask(&self, method: &str, path: &str, body: &str) -> Answer {
@@ -55,7 +49,7 @@ impl Changed {
     fn servers(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
         let text = if body.is_null() { String::new() } else { body.to_string() };
         let answer = self.ask(method, &format!("/api/9/http/upstreams/api/servers{path}"), &text);
-        (answer.status, serde_json::from_slice(&answer.body).expect("JSON"))
+        (answer.status, answer.json())
     }
 
     fn names(&self) -> Vec<String> {
@@ -81,8 +75,7 @@ fn asked(port: u16, method: &str, path: &str, body: &str) -> Answer {
         "{method} {path} HTTP/1.1\r\nHost: localhost\r\n{kind}Content-Length: {}\r\n\r\n",
         body.len()
     );
-    client.send(head + body).expect("sent");
-    client.answer().expect("an answer")
+    client.ask(head + body)
 }
 
 fn api(text: &'static str) -> Origin {
@@ -91,9 +84,7 @@ fn api(text: &'static str) -> Origin {
 
 #[test]
 fn a_server_comes_changes_drains_and_goes_and_no_request_fails() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (one, two) = (api("one"), api("two"));
     let changed = Changed::start(&format!("server {};", one.address()));
     let load = Load::start(changed.server.port(), "/", 4);
@@ -101,7 +92,7 @@ fn a_server_comes_changes_drains_and_goes_and_no_request_fails() {
     let answer = changed.ask("POST", "/api/9/http/upstreams/api/servers/", &body.to_string());
     assert_eq!(answer.status, 201, "{}", answer.text());
     assert_eq!(answer.field("location"), Some("/api/9/http/upstreams/api/servers/2/"));
-    let told: Value = serde_json::from_slice(&answer.body).expect("JSON");
+    let told = answer.json();
     let facts = |field: &str| told[field].clone();
     assert_eq!([facts("id"), facts("server"), facts("weight")], [json!(2), json!(two.address()), json!(3)]);
     assert_eq!(
@@ -128,9 +119,7 @@ fn a_server_comes_changes_drains_and_goes_and_no_request_fails() {
 
 #[test]
 fn what_was_changed_outlasts_a_reload_and_a_kill_where_there_is_a_state_file() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (one, two) = (api("one"), api("two"));
     let mut changed = Changed::start("state @DIR@/kept/api.conf;");
     let folder = changed.server.prefix().join("kept");
@@ -160,9 +149,7 @@ fn what_was_changed_outlasts_a_reload_and_a_kill_where_there_is_a_state_file() {
 
 #[test]
 fn what_cannot_be_done_is_refused_with_a_word_and_changes_nothing() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let one = api("one");
     let changed = Changed::start(&format!("server {};", one.address()));
     let servers = "/api/9/http/upstreams/api/servers";
@@ -204,7 +191,7 @@ fn what_cannot_be_done_is_refused_with_a_word_and_changes_nothing() {
         ("PUT", servers, "{}", 405, "MethodNotSupported"),
     ] {
         let answer = changed.ask(method, path, body);
-        let told: Value = serde_json::from_slice(&answer.body).expect("JSON");
+        let told = answer.json();
         assert_eq!(
             (answer.status, told["error"]["code"].as_str()),
             (status, Some(word)),
@@ -215,8 +202,7 @@ fn what_cannot_be_done_is_refused_with_a_word_and_changes_nothing() {
     let page = "DELETE /api/9/http/upstreams/api/servers/1 HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\n\r\n";
     for (request, status) in [(plain, 415), (page, 403)] {
         let mut client = Client::connect(changed.port).expect("it listens");
-        client.send(request).expect("sent");
-        assert_eq!(client.answer().expect("an answer").status, status, "{request}");
+        assert_eq!(client.ask(request).status, status, "{request}");
     }
     let reading = asked(changed.server.port(), "DELETE", "/reading/9/http/upstreams/api/servers/1", "");
     assert_eq!(reading.status, 405, "{}", reading.text());
@@ -226,9 +212,7 @@ fn what_cannot_be_done_is_refused_with_a_word_and_changes_nothing() {
 
 #[test]
 fn a_state_file_that_cannot_be_written_refuses_the_change() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let changed = Changed::start("state @DIR@/missing/api.conf;");
     changed.server.says("changes to upstream \"api\" will be refused");
     let (status, told) = changed.servers("POST", "", &json!({ "server": "127.0.0.1:1" }));
@@ -238,9 +222,7 @@ fn a_state_file_that_cannot_be_written_refuses_the_change() {
 
 #[test]
 fn changes_that_race_reloads_are_all_kept() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let changed = Changed::start("state @DIR@/kept/api.conf;");
     let folder = changed.server.prefix().join("kept");
     std::fs::create_dir(&folder).expect("own directory");
@@ -264,9 +246,7 @@ fn changes_that_race_reloads_are_all_kept() {
 
 #[test]
 fn requests_that_are_being_answered_or_wait_in_a_queue_are_told() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let gate = Arc::new(Gate::default());
     let passed = gate.clone();
     let one = Origin::start(move |_| [vec![Step::Pass(passed.clone())], answer(200, &[], b"one")].concat());

@@ -3,22 +3,18 @@
 use millstream_tests::origin::{Origin, answer};
 use millstream_tests::server::Server;
 
-const HOSTS: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        map $http_x_tenant $tenant { a a.internal; }
-        server { listen 127.0.0.1:@PORT@;
-            location / { proxy_pass http://@ORIGIN@; }
-            location /empty { proxy_pass http://@ORIGIN@; proxy_set_header Host ''; }
-            location /variable { proxy_pass http://@ORIGIN@; proxy_set_header Host $tenant; }
-            location /client { proxy_pass http://@ORIGIN@; proxy_set_header Host $http_host; }
-            location /blank { proxy_pass http://@ORIGIN@; proxy_set_header Host ' '; }
-            location /twice { proxy_pass http://@ORIGIN@; proxy_set_header Host first; proxy_set_header host last; }
-            location /evaluated { set $to @ORIGIN@; proxy_pass http://$to; proxy_set_header Host $tenant; }
-            location /old { proxy_pass http://@ORIGIN@; proxy_http_version 1.0; proxy_set_header Host $tenant; }
-            location /included { add_after_body /variable; addition_types *; return 200 'and '; }
-        }
-    }";
+const HOSTS: &str = site! {
+    http "map $http_x_tenant $tenant { a a.internal; }"
+    server "location / { proxy_pass http://@ORIGIN@; }
+        location /empty { proxy_pass http://@ORIGIN@; proxy_set_header Host ''; }
+        location /variable { proxy_pass http://@ORIGIN@; proxy_set_header Host $tenant; }
+        location /client { proxy_pass http://@ORIGIN@; proxy_set_header Host $http_host; }
+        location /blank { proxy_pass http://@ORIGIN@; proxy_set_header Host ' '; }
+        location /twice { proxy_pass http://@ORIGIN@; proxy_set_header Host first; proxy_set_header host last; }
+        location /evaluated { set $to @ORIGIN@; proxy_pass http://$to; proxy_set_header Host $tenant; }
+        location /old { proxy_pass http://@ORIGIN@; proxy_http_version 1.0; proxy_set_header Host $tenant; }
+        location /included { add_after_body /variable; addition_types *; return 200 'and '; }"
+};
 
 #[test]
 fn an_empty_host_is_the_one_of_proxy_pass_and_of_two_the_last_is_sent() {
@@ -43,12 +39,9 @@ fn an_empty_host_is_the_one_of_proxy_pass_and_of_two_the_last_is_sent() {
         ("/old", "a", "Host: a.internal"),
         ("/included", "", &format!("and {own}")),
     ] {
-        let mut client = server.client();
         let head = format!("GET {path} HTTP/1.1\r\nHost: a.example\r\nX-Tenant: {tenant}\r\n\r\n");
-        client.send(head).expect("sent");
-        assert_eq!(client.answer().expect("an answer").text(), expected, "{path} {tenant}");
+        assert_eq!(server.ask(head).text(), expected, "{path} {tenant}");
     }
     let mut client = server.client();
-    client.send("GET /client HTTP/1.0\r\n\r\n").expect("sent");
-    assert_eq!(client.answer().expect("an answer").text(), own, "a client that names none");
+    assert_eq!(client.ask("GET /client HTTP/1.0\r\n\r\n").text(), own, "a client that names none");
 }

@@ -4,7 +4,7 @@ use millstream_tests::application::{Application, Speaks};
 use millstream_tests::origin::{Origin, Step};
 use millstream_tests::ports;
 use millstream_tests::prefix::Prefix;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use std::io::Write as _;
 use std::thread;
 
@@ -131,9 +131,7 @@ const MISTAKEN: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; worker_p
 
 #[test]
 fn a_url_whose_scheme_is_the_wrong_one_is_named_in_the_log_where_the_upstreams_bytes_prove_it() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let first = |bytes: &'static [u8]| {
         let (listener, port) = ports::listener();
         thread::spawn(move || {

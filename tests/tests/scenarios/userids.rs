@@ -5,34 +5,32 @@ use millstream_tests::origin::{Origin, answer};
 use millstream_tests::server::Server;
 use std::collections::HashSet;
 
-const SITE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log notice; events {}
-    http {
-        access_log off;
-        proxy_cache_path @DIR@/cache keys_zone=pages:1m;
+const SITE: &str = site! {
+    main "worker_processes 2;" log "notice"
+    http "proxy_cache_path @DIR@/cache keys_zone=pages:1m;
         map $arg_reset $uid_reset { default $arg_reset; }
         userid on; userid_service 4711;
-        add_header X-Got $uid_got; add_header X-Set $uid_set always;
-        server { listen 127.0.0.1:@PORT@; server_name localhost;
-            location / { return 200 page; }
-            location /gone { return 404; }
-            location /moved { return 301 /; }
-            location /log { userid log; return 200 page; }
-            location /off { userid off; return 200 page; }
-            location /v1 { userid v1; return 200 page; }
-            location /own { userid v1; userid_service 1; userid_name visitor; userid_domain a.example; userid_path /own;
-                userid_expires max; userid_flags samesite=lax secure; userid_flags httponly; userid_p3p 'CP=\"NOI\"'; return 200 page;
-                location /own/none { userid_domain none; userid_p3p none; userid_flags off; userid_expires off; return 200 page; } }
-            location /marked { userid_mark t; userid_expires 1d; return 200 page; }
-            location /cached { proxy_pass http://@ORIGIN@; proxy_cache pages; proxy_cache_valid 200 1h; }
-            location /told { proxy_pass http://@ORIGIN@; proxy_set_header X-Visitor $uid_got|$uid_set; }
-            location /page { ssi on; ssi_types *; return 200 '<!--#include virtual=\"/part\"-->|$uid_set'; }
-            location /part { return 200 '$uid_set'; }
-            location /early { set $early $uid_set; return 200 $early; }
-            location /missing { root @DIR@; error_page 404 /found; }
-            location /found { return 200 page; }
-            location /asked { auth_request /part; return 200 page; }
-        }
-    }";
+        add_header X-Got $uid_got; add_header X-Set $uid_set always;"
+    server "server_name localhost;
+        location / { return 200 page; }
+        location /gone { return 404; }
+        location /moved { return 301 /; }
+        location /log { userid log; return 200 page; }
+        location /off { userid off; return 200 page; }
+        location /v1 { userid v1; return 200 page; }
+        location /own { userid v1; userid_service 1; userid_name visitor; userid_domain a.example; userid_path /own;
+            userid_expires max; userid_flags samesite=lax secure; userid_flags httponly; userid_p3p 'CP=\"NOI\"'; return 200 page;
+            location /own/none { userid_domain none; userid_p3p none; userid_flags off; userid_expires off; return 200 page; } }
+        location /marked { userid_mark t; userid_expires 1d; return 200 page; }
+        location /cached { proxy_pass http://@ORIGIN@; proxy_cache pages; proxy_cache_valid 200 1h; }
+        location /told { proxy_pass http://@ORIGIN@; proxy_set_header X-Visitor $uid_got|$uid_set; }
+        location /page { ssi on; ssi_types *; return 200 '<!--#include virtual=\"/part\"-->|$uid_set'; }
+        location /part { return 200 '$uid_set'; }
+        location /early { set $early $uid_set; return 200 $early; }
+        location /missing { root @DIR@; error_page 404 /found; }
+        location /found { return 200 page; }
+        location /asked { auth_request /part; return 200 page; }"
+};
 
 fn start() -> (Server, Origin) {
     let origin = Origin::start(|request| {

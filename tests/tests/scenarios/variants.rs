@@ -1,8 +1,7 @@
 //! How many variants of one response a cache has: spellings that ask for the same, and arguments that change nothing, make none.
 
-use millstream_tests::client::Answer;
 use millstream_tests::origin::{Origin, Request, answer};
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 
 /// Codes as the request allows, zstd before br before gzip; the body names the coding and the
 /// Accept-Encoding.
@@ -20,22 +19,14 @@ fn coding() -> Origin {
 }
 
 fn start(origin: &Origin, directives: &str) -> Server {
-    let template = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off;
-        proxy_cache_path @DIR@/cache levels=1:2 keys_zone=zone:1m;
-        server {
-            listen 127.0.0.1:@PORT@;
-            add_header X-Cache-Status $upstream_cache_status;
+    let template = site! {
+        main "worker_processes 2;"
+        http "proxy_cache_path @DIR@/cache levels=1:2 keys_zone=zone:1m;"
+        server "add_header X-Cache-Status $upstream_cache_status;
             location / { proxy_pass http://@ORIGIN@; proxy_cache zone; @DIRECTIVES@ }
-            location /free/ { proxy_pass http://@ORIGIN@; }
-        }
-    }";
+            location /free/ { proxy_pass http://@ORIGIN@; }"
+    };
     Server::start(template, &[("ORIGIN", &origin.address()), ("DIRECTIVES", directives)])
-}
-
-fn status(answer: &Answer) -> &str {
-    answer.field("x-cache-status").unwrap_or("none")
 }
 
 const BROWSERS: [&str; 6] = [
@@ -49,15 +40,13 @@ const BROWSERS: [&str; 6] = [
 
 #[test]
 fn browsers_that_write_accept_encoding_differently_share_a_response_that_all_of_them_take() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = coding();
     let server = start(&origin, "");
     for (at, accepted) in BROWSERS.into_iter().enumerate() {
         let got = server.get_with("/", &[("Accept-Encoding", accepted)]);
         assert_eq!(
-            (got.text().as_str(), status(&got)),
+            (got.text().as_str(), got.cache_status()),
             ("br of gzip, br", if at == 0 { "MISS" } else { "HIT" }),
             "{accepted}"
         );
@@ -86,9 +75,7 @@ fn browsers_that_write_accept_encoding_differently_share_a_response_that_all_of_
 
 #[test]
 fn a_coding_that_is_named_to_be_refused_is_stored_for_no_client_that_refuses_it() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for directives in ["", "proxy_set_header Accept-Encoding $http_accept_encoding;"] {
         // As small APIs do: whichever name is anywhere in the field.
         let origin = Origin::start(|request: &Request| {
@@ -122,7 +109,7 @@ fn a_coding_that_is_named_to_be_refused_is_stored_for_no_client_that_refuses_it(
             assert!(
                 coding.is_none_or(|coding| other.split(", ").any(|taken| taken == coding)),
                 "{directives} {one}, then {other}: {coding:?} {}",
-                status(&got)
+                got.cache_status()
             );
         }
     }
@@ -130,9 +117,7 @@ fn a_coding_that_is_named_to_be_refused_is_stored_for_no_client_that_refuses_it(
 
 #[test]
 fn what_a_configuration_makes_of_accept_encoding_is_taken_by_every_client_that_shares_it() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for (made, expected) in [
         ("$http_accept_encoding", "br of gzip, br"),
         ("\"$http_accept_encoding, foo\"", "br of gzip, br"),
@@ -154,9 +139,7 @@ fn what_a_configuration_makes_of_accept_encoding_is_taken_by_every_client_that_s
 
 #[test]
 fn arguments_that_are_ignored_are_sent_on_and_split_no_entry() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let ignored = "proxy_cache_ignore_args utm_* fbclid gclid;";
     for key in [
         "",
@@ -193,7 +176,7 @@ fn arguments_that_are_ignored_are_sent_on_and_split_no_entry() {
             "/y?gclid;b=2",
         ] {
             let told = server.get(apart);
-            assert_eq!((told.text().as_str(), status(&told)), (apart, "MISS"), "{key}");
+            assert_eq!((told.text().as_str(), told.cache_status()), (apart, "MISS"), "{key}");
         }
         assert_eq!(origin.count(), 11, "{key}");
     }
@@ -201,28 +184,21 @@ fn arguments_that_are_ignored_are_sent_on_and_split_no_entry() {
 
 #[test]
 fn a_change_and_a_purge_of_a_url_with_ignored_arguments_are_of_its_entry() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[("Cache-Control", "max-age=60")], b"x");
     let server = start(&origin, "proxy_cache_ignore_args utm_*; proxy_cache_purge_allow local;");
     for method in ["POST", "PURGE"] {
         server.get("/a?b=1");
-        assert_eq!(status(&server.get("/a?b=1&utm_source=s")), "HIT");
-        let told = server
-            .client()
-            .request(method, "/a?utm_source=other&b=1", &[("Content-Length", "0")])
-            .expect("an answer");
+        assert_eq!(server.get("/a?b=1&utm_source=s").cache_status(), "HIT");
+        let told = server.request(method, "/a?utm_source=other&b=1", &[("Content-Length", "0")]);
         assert_eq!(told.status, 200, "{method}: {}", told.text());
-        assert_eq!(status(&server.get("/a?b=1")), "MISS", "{method}");
+        assert_eq!(server.get("/a?b=1").cache_status(), "MISS", "{method}");
     }
 }
 
 #[test]
 fn serve_ignores_arguments_that_are_named() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for (options, expected) in [(&["--ignore-args", "utm_*,gclid"][..], 1), (&[], 3)] {
         let origin = Origin::fixed(200, &[("Cache-Control", "max-age=60")], b"x");
         let url = format!("http://{}", origin.address());

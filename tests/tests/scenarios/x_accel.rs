@@ -8,32 +8,30 @@ use millstream_tests::origin::{Origin, Request, Step, answer};
 use millstream_tests::server::Server;
 use millstream_tests::wait;
 
-const SERVER: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off; types { application/pdf pdf; }
+const SERVER: &str = site! {
+    http "types { application/pdf pdf; }
         proxy_cache_path @DIR@/cache keys_zone=z:1m; proxy_set_header X-Says $http_x_says;
-        proxy_cookie_path / /site;
-        server { listen 127.0.0.1:@PORT@; http2 on;
-            location / { proxy_pass http://@ORIGIN@; }
-            location /stored { proxy_pass http://@ORIGIN@; proxy_cache z; proxy_cache_valid any 1h; }
-            location /fastcgi { fastcgi_param LEADS on; fastcgi_pass 127.0.0.1:@APP@; }
-            location /pub/ { internal; root @DIR@; }
-            location /priv/ { internal; return 200 secret; }
-            location /untyped/ { internal; alias @DIR@/pub/; default_type ''; }
-            location /text { internal; default_type text/css; return 200 text; }
-            location /tell { internal; return 200 $sent_http_content_type; }
-            location /list/ { internal; alias @DIR@/pub/; autoindex on; }
-            location ~ ^/fetch/(https?)://([^/]+)/(.*)$ { internal; return 200 $1|$2|$3|$args; }
-            location /fetch/ { internal; return 200 merged; }
-            location /second { internal; proxy_pass http://@SECOND@; }
-            location /second/stored { internal; proxy_pass http://@SECOND@; proxy_cache z; proxy_cache_valid any 1h; proxy_ignore_headers Set-Cookie Cache-Control; }
-            location /application { internal; fastcgi_pass 127.0.0.1:@APP@; }
-            location /tried/ { internal; try_files $uri @second; }
-            location /paged/ { internal; error_page 404 = @second; return 404; }
-            location @second { proxy_pass http://@SECOND@; }
-            location /third { internal; proxy_pass http://@ORIGIN@; proxy_set_header X-Says 'X-Accel-Redirect: /second|Set-Cookie: third=3; Path=/|Content-Type: third/type'; }
-        }
-    }";
+        proxy_cookie_path / /site;"
+    server "http2 on;
+        location / { proxy_pass http://@ORIGIN@; }
+        location /stored { proxy_pass http://@ORIGIN@; proxy_cache z; proxy_cache_valid any 1h; }
+        location /fastcgi { fastcgi_param LEADS on; fastcgi_pass 127.0.0.1:@APP@; }
+        location /pub/ { internal; root @DIR@; }
+        location /priv/ { internal; return 200 secret; }
+        location /untyped/ { internal; alias @DIR@/pub/; default_type ''; }
+        location /text { internal; default_type text/css; return 200 text; }
+        location /tell { internal; return 200 $sent_http_content_type; }
+        location /list/ { internal; alias @DIR@/pub/; autoindex on; }
+        location ~ ^/fetch/(https?)://([^/]+)/(.*)$ { internal; return 200 $1|$2|$3|$args; }
+        location /fetch/ { internal; return 200 merged; }
+        location /second { internal; proxy_pass http://@SECOND@; }
+        location /second/stored { internal; proxy_pass http://@SECOND@; proxy_cache z; proxy_cache_valid any 1h; proxy_ignore_headers Set-Cookie Cache-Control; }
+        location /application { internal; fastcgi_pass 127.0.0.1:@APP@; }
+        location /tried/ { internal; try_files $uri @second; }
+        location /paged/ { internal; error_page 404 = @second; return 404; }
+        location @second { proxy_pass http://@SECOND@; }
+        location /third { internal; proxy_pass http://@ORIGIN@; proxy_set_header X-Says 'X-Accel-Redirect: /second|Set-Cookie: third=3; Path=/|Content-Type: third/type'; }"
+};
 
 fn says(request: &Request) -> Vec<Step> {
     let fields: Vec<_> = request
@@ -158,8 +156,7 @@ fn an_empty_type_leaves_the_type_to_the_location_that_it_leads_to() {
         let answer = got(&server, "/x", &said);
         assert_eq!((answer.status, answer.field("content-type")), (200, expected), "{said}");
         let mut stream = Frames::connect(server.port());
-        let number = stream.get_with("/x", &[("x-says", &said)]);
-        let answer = stream.answer(number);
+        let answer = stream.ask("/x", &[("x-says", &said)]);
         assert_eq!((answer.status, answer.field("content-type")), (200, expected), "{said} over HTTP/2");
     }
     for (media, expected) in [("|Content-Type: a/b", "a/b"), ("|Content-Type:", ""), ("", "")] {
@@ -206,20 +203,18 @@ fn a_second_upstream_names_its_own_type_and_adds_its_fields_to_those_of_the_firs
     );
 }
 
-const CHARSETS: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-    http {
-        access_log off; proxy_cache_path @DIR@/cache keys_zone=z:1m; proxy_cache_valid any 1h;
-        charset_map koi8-r latin1 { E1 C1; }
-        server { listen 127.0.0.1:@PORT@; http2 on; charset utf-8; proxy_set_header X-Says $http_x_says;
-            location / { proxy_pass http://@ORIGIN@; }
-            location /off { charset off; proxy_pass http://@ORIGIN@; }
-            location /stored { charset off; proxy_cache z; proxy_cache_key $http_x_says; proxy_pass http://@ORIGIN@; }
-            location /overrides { override_charset on; proxy_pass http://@ORIGIN@; }
-            location /ignored { proxy_ignore_headers X-Accel-Charset; proxy_pass http://@ORIGIN@; }
-            location /application { charset off; fastcgi_pass 127.0.0.1:@APP@; }
-            location /pub/ { internal; charset windows-1251; alias @DIR@/; }
-        }
-    }";
+const CHARSETS: &str = site! {
+    http "proxy_cache_path @DIR@/cache keys_zone=z:1m; proxy_cache_valid any 1h;
+        charset_map koi8-r latin1 { E1 C1; }"
+    server "http2 on; charset utf-8; proxy_set_header X-Says $http_x_says;
+        location / { proxy_pass http://@ORIGIN@; }
+        location /off { charset off; proxy_pass http://@ORIGIN@; }
+        location /stored { charset off; proxy_cache z; proxy_cache_key $http_x_says; proxy_pass http://@ORIGIN@; }
+        location /overrides { override_charset on; proxy_pass http://@ORIGIN@; }
+        location /ignored { proxy_ignore_headers X-Accel-Charset; proxy_pass http://@ORIGIN@; }
+        location /application { charset off; fastcgi_pass 127.0.0.1:@APP@; }
+        location /pub/ { internal; charset windows-1251; alias @DIR@/; }"
+};
 
 #[test]
 fn an_upstream_names_the_charset_of_its_response_or_that_there_is_none() {

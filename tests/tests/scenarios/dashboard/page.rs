@@ -2,7 +2,6 @@
 
 use super::Looked;
 use millstream_tests::replay::Replay;
-use millstream_tests::server::is_nginx;
 use millstream_tests::wait;
 use millstream_tests::webdriver::{REBOUND, Window};
 use rustix::process::Signal;
@@ -11,9 +10,7 @@ use std::time::Instant;
 
 #[test]
 fn the_page_shows_in_a_browser_what_happens_and_is_used_to_purge_and_explain() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let Some(window) = Window::open(1280, 1000) else {
         eprintln!("SKIPPED: no driver of Chromium here; apt-get install chromium-driver");
         return;
@@ -125,9 +122,7 @@ fn made_up(second: u64) -> String {
 
 #[test]
 fn a_page_that_is_open_for_a_day_does_not_grow() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let Some(window) = Window::open(1280, 1000) else {
         eprintln!("SKIPPED: no driver of Chromium here; apt-get install chromium-driver");
         return;
@@ -161,9 +156,7 @@ fn a_page_that_is_open_for_a_day_does_not_grow() {
 
 #[test]
 fn the_page_fits_a_phone_and_asks_for_the_token() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let Some(window) = Window::open(500, 900) else {
         eprintln!("SKIPPED: no driver of Chromium here; apt-get install chromium-driver");
         return;
@@ -183,9 +176,7 @@ fn the_page_fits_a_phone_and_asks_for_the_token() {
 
 #[test]
 fn a_page_of_another_origin_gets_nothing_out_of_a_browser() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let Some(window) = Window::open(800, 600) else {
         eprintln!("SKIPPED: no driver of Chromium here; apt-get install chromium-driver");
         return;

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use millstream_tests::client::Client;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 
-use super::proof::{check, origin, status};
+use super::proof::{check, origin};
 use super::start;
 
 const CLIENTS: u64 = 3;
@@ -54,9 +54,7 @@ impl Random {
 
 #[test]
 fn killed_at_any_moment_it_never_gives_a_wrong_or_cut_answer_afterwards() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let asked: Option<u64> = std::env::var("MILLSTREAM_KILLS").ok().and_then(|text| text.parse().ok());
     let (most, began) = (asked.unwrap_or(200), Instant::now());
     let origin = origin();
@@ -97,7 +95,7 @@ fn killed_at_any_moment_it_never_gives_a_wrong_or_cut_answer_afterwards() {
 fn ask(server: &Server, random: &mut Random, counts: &Counts, hits: &AtomicUsize) {
     let (path, variant) = random.page();
     let answer = server.get_with(&path, &[("X-Variant", variant)]);
-    if status(&answer) == "HIT" {
+    if answer.cache_status() == "HIT" {
         hits.fetch_add(1, Ordering::SeqCst);
     }
     count(check(&path, variant, &answer), counts);

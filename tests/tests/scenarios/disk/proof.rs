@@ -43,10 +43,6 @@ pub fn check(path: &str, variant: &str, answer: &Answer) -> Result<(), String> {
     }
 }
 
-pub fn status(answer: &Answer) -> &str {
-    answer.field("x-cache-status").unwrap_or("none")
-}
-
 fn body(path: &str, variant: &str, version: u64, length: usize) -> Vec<u8> {
     let mut body = format!("{path} {variant} {version} {length}\n").into_bytes();
     let mut state = body.iter().fold(0xcbf2_9ce4_8422_2325u64, |state, &byte| {

@@ -12,7 +12,7 @@ use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::wait;
 use rustix::process::Signal;
 
-use super::proof::{check, origin, status};
+use super::proof::{check, origin};
 use super::{SITE, start};
 
 /// With `levels=1:2`.
@@ -23,9 +23,7 @@ fn file_of(cache: &Path, key: &str) -> PathBuf {
 
 #[test]
 fn a_page_whose_file_a_plugin_unlinks_is_asked_for_anew_and_the_others_stay() {
-    if is_nginx() {
-        return; // It goes by the file at every hit, and needs no notice.
-    }
+    skip_on_nginx!("it goes by the file at every hit, and needs no notice");
     let origin = origin();
     let server = start(&origin, "");
     let cache = server.prefix().join("cache");
@@ -35,7 +33,7 @@ fn a_page_whose_file_a_plugin_unlinks_is_asked_for_anew_and_the_others_stay() {
         wait::until("it is stored", || file_of(&cache, path).exists());
     }
     for _ in 0..5 {
-        assert_eq!((status(&server.get(one)), status(&server.get(two))), ("HIT", "HIT"));
+        assert_eq!((server.get(one).cache_status(), server.get(two).cache_status()), ("HIT", "HIT"));
         let before = origin.count();
         fs::remove_file(file_of(&cache, one)).expect("it has nginx's name");
         wait::until("the page is asked for anew", || {
@@ -43,16 +41,14 @@ fn a_page_whose_file_a_plugin_unlinks_is_asked_for_anew_and_the_others_stay() {
             origin.count() > before
         });
         assert_eq!(origin.count(), before + 1, "once");
-        assert_eq!(status(&server.get(two)), "HIT");
+        assert_eq!(server.get(two).cache_status(), "HIT");
         wait::until("it is stored again", || file_of(&cache, one).exists());
     }
 }
 
 #[test]
 fn all_files_removed_by_a_cron_job_are_forgotten_without_an_error_and_answers_in_flight_complete() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = origin();
     let server = start(&origin, "");
     let cache = server.prefix().join("cache");
@@ -62,7 +58,7 @@ fn all_files_removed_by_a_cron_job_are_forgotten_without_an_error_and_answers_in
         for path in small.iter().map(String::as_str).chain([large]) {
             check(path, "none", &server.get(path)).expect("right");
             wait::until("it is stored", || file_of(&cache, path).exists());
-            assert_eq!(status(&server.get(path)), "HIT", "{path} in round {round}");
+            assert_eq!(server.get(path).cache_status(), "HIT", "{path} in round {round}");
         }
         let mut reading = server.client();
         reading.send(format!("GET {large} HTTP/1.1\r\nHost: localhost\r\n\r\n")).expect("sent");
@@ -78,16 +74,14 @@ fn all_files_removed_by_a_cron_job_are_forgotten_without_an_error_and_answers_in
         assert_eq!(origin.count(), before + small.len(), "each once");
         begun.body = reading.exactly(3_000_000).expect("an answer that has begun goes on");
         check(large, "none", &begun).expect("right");
-        assert_eq!(status(&begun), "HIT");
+        assert_eq!(begun.cache_status(), "HIT");
     }
     assert_eq!(server.log().lines().filter(|line| line.contains("[crit]")).count(), 0, "{}", server.log());
 }
 
 #[test]
 fn a_cache_directory_that_vanishes_and_returns_serves_stores_and_notices_again() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = origin();
     let server = start(&origin, "");
     let cache = server.prefix().join("cache");
@@ -97,7 +91,7 @@ fn a_cache_directory_that_vanishes_and_returns_serves_stores_and_notices_again()
     for round in 0..3 {
         check(path, "none", &server.get(path)).expect("right");
         wait::until("it is stored", || file_of(&cache, path).exists());
-        assert_eq!(status(&server.get(path)), "HIT");
+        assert_eq!(server.get(path).cache_status(), "HIT");
         fs::rename(&cache, server.prefix().join(&format!("away {round}"))).expect("own directory");
         let before = origin.count();
         wait::until("the page is asked for anew", || {
@@ -123,7 +117,7 @@ fn a_directory_that_is_removed_itself_is_said_to_store_nothing_and_made_again_by
     let cache = server.prefix().join("cache");
     let large = "/large/3000000/3600";
     let state = |answer: &Answer| answer.field("cache-status").unwrap_or_default().to_owned();
-    let purge = || server.client().request("PURGE", "/*", &[]).expect("an answer").status;
+    let purge = || server.request("PURGE", "/*", &[]).status;
     assert_eq!(purge(), 200);
     fs::remove_dir_all(&cache).expect("root may");
     server.get(large);
@@ -133,6 +127,6 @@ fn a_directory_that_is_removed_itself_is_said_to_store_nothing_and_made_again_by
     server.signal(Signal::HUP);
     wait::until("the directory is there again", || cache.exists());
     wait::until("purges last again", || purge() == 200);
-    wait::until("it is stored again", || status(&server.get(large)) == "HIT");
+    wait::until("it is stored again", || server.get(large).cache_status() == "HIT");
     check(large, "none", &server.get(large)).expect("right");
 }

@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
 
-use millstream_tests::server::is_nginx;
 use millstream_tests::wait;
 
-use super::proof::{check, origin, status};
+use super::proof::{check, origin};
 use super::start;
 
 fn files(directory: &Path) -> Vec<PathBuf> {
@@ -28,9 +27,7 @@ fn flip(path: &Path, bit: u64) {
 
 #[test]
 fn a_flipped_bit_in_a_small_file_is_never_answered() {
-    if is_nginx() {
-        return; // It has no checksums.
-    }
+    skip_on_nginx!("it has no checksums");
     let origin = origin();
     let mut server = start(&origin, "");
     let cache = server.prefix().join("cache");
@@ -51,7 +48,7 @@ fn a_flipped_bit_in_a_small_file_is_never_answered() {
         for path in &pages {
             let answer = server.get(path);
             check(path, "none", &answer).expect("right");
-            assert_eq!(status(&answer), "MISS", "every byte is under a checksum");
+            assert_eq!(answer.cache_status(), "MISS", "every byte is under a checksum");
         }
     }
     server.says("a damaged file was removed");
@@ -59,9 +56,7 @@ fn a_flipped_bit_in_a_small_file_is_never_answered() {
 
 #[test]
 fn a_flipped_bit_in_a_large_file_ends_the_answer_and_the_next_is_asked_for_anew() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = origin();
     let mut server = start(&origin, "");
     let cache = server.prefix().join("cache");
@@ -78,7 +73,7 @@ fn a_flipped_bit_in_a_large_file_ends_the_answer_and_the_next_is_asked_for_anew(
             Err(_) => {}
             Ok(answer) => {
                 check(path, "none", &answer).expect("right");
-                assert_eq!(status(&answer), "MISS");
+                assert_eq!(answer.cache_status(), "MISS");
             }
         }
         wait::until("it is asked for anew", || {
@@ -92,9 +87,7 @@ fn a_flipped_bit_in_a_large_file_ends_the_answer_and_the_next_is_asked_for_anew(
 
 #[test]
 fn a_directory_that_takes_no_files_costs_a_log_line_and_no_answer() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = origin();
     let server = start(&origin, "");
     let cache = server.prefix().join("cache");
@@ -111,7 +104,7 @@ fn a_directory_that_takes_no_files_costs_a_log_line_and_no_answer() {
             let path = format!("/{number}/{length}/3600");
             check(&path, "none", &server.get(&path)).expect("right");
         }
-        assert_eq!(status(&server.get(&format!("/{number}/3000/3600"))), "HIT", "out of memory");
+        assert_eq!(server.get(&format!("/{number}/3000/3600")).cache_status(), "HIT", "out of memory");
     }
     assert!(server.log().lines().filter(|line| line.contains("[crit]")).count() <= 1, "{}", server.log());
     closed(0o700);

@@ -62,9 +62,7 @@ fn a_server_that_sends_connections_away_by_their_age_loses_no_call() {
 
 #[test]
 fn a_stream_whose_server_dies_ends_with_the_status_that_says_so() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let Some(server) = JudgeServer::go(&[]) else { return };
     let proxy = Proxy::of(&server);
     let mut frames = Frames::connect(proxy.server.port());

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use millstream_tests::http2_clients::{h2spec, httpx, installed, net_http};
 use millstream_tests::origin::Origin;
 use millstream_tests::prefix::Prefix;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::webdriver::Window;
 use millstream_tests::{ports, wait};
 use serde_json::json;
@@ -51,9 +51,7 @@ impl Site {
 
 #[test]
 fn h2spec_finds_no_fault_but_that_who_speaks_no_http2_is_answered_by_http1() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let site = Site::start();
     let Some(encrypted) = h2spec(site.tls, true) else { return };
     assert_eq!(encrypted.failed, [] as [&str; 0], "{}", encrypted.said);
@@ -66,9 +64,7 @@ fn h2spec_finds_no_fault_but_that_who_speaks_no_http2_is_answered_by_http1() {
 
 #[test]
 fn curl_gets_and_sends_bodies_over_tls_and_with_prior_knowledge() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let site = Site::start();
     let body = site.server.prefix().join("upload");
     std::fs::write(&body, vec![b'u'; 5_000_000]).expect("own directory");
@@ -103,9 +99,7 @@ fn curl_gets_and_sends_bodies_over_tls_and_with_prior_knowledge() {
 
 #[test]
 fn nghttp_and_h2load_get_all_that_they_ask_for() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let site = Site::start();
     for url in site.urls("/cached/a") {
         let Some(told) = installed("nghttp", "nghttp2-client", &["-nsv", "-m", "50", &url]) else { return };
@@ -126,9 +120,7 @@ fn nghttp_and_h2load_get_all_that_they_ask_for() {
 
 #[test]
 fn httpx_agrees_on_it_and_uploads_what_it_makes() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let site = Site::start();
     let script = "
 import asyncio, httpx, json, sys
@@ -152,9 +144,7 @@ asyncio.run(main())
 
 #[test]
 fn net_http_of_go_gets_a_hundred_at_once_and_uploads_without_a_length() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let site = Site::start();
     let [url, _] = site.urls("/by-go");
     let Some(told) = net_http(&url, 300, 5_000_000) else { return };
@@ -166,9 +156,7 @@ fn net_http_of_go_gets_a_hundred_at_once_and_uploads_without_a_length() {
 
 #[test]
 fn a_browser_loads_a_page_of_many_parts_over_it() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let site = Site::start();
     let folder = site.server.prefix().join("site");
     std::fs::create_dir(&folder).expect("own directory");

@@ -7,7 +7,7 @@ use millstream_tests::client;
 use millstream_tests::frames::{End, Frames, headers, request};
 use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::process::resident_bytes;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::wait;
 use millstream_wire::h2::error_code::ErrorCode;
 use millstream_wire::h2::frame::kind;
@@ -67,9 +67,7 @@ fn middling() -> (Vec<u8>, Origin) {
 
 #[test]
 fn five_megabytes_come_whole_from_a_file_the_cache_and_an_api() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (origin, expected) = (origin(), large());
     let server = start(&origin, "60s");
     let mut frames = Frames::connect(server.port());
@@ -108,9 +106,7 @@ fn five_megabytes_come_whole_from_a_file_the_cache_and_an_api() {
 
 #[test]
 fn many_answers_of_some_size_at_once_come_whole_however_slowly_they_are_taken() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (expected, origin) = middling();
     let server = start(&origin, "60s");
     assert_eq!(Frames::connect(server.port()).whole("/cached/a").status, 200);
@@ -126,9 +122,7 @@ fn many_answers_of_some_size_at_once_come_whole_however_slowly_they_are_taken() 
 
 #[test]
 fn answers_without_a_body_with_a_part_of_one_packed_or_trailed_are_as_over_http1() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = origin();
     let server = start(&origin, "60s");
     let mut frames = Frames::connect(server.port());
@@ -163,9 +157,7 @@ fn answers_without_a_body_with_a_part_of_one_packed_or_trailed_are_as_over_http1
 
 #[test]
 fn what_an_api_cuts_is_no_whole_answer() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = origin();
     let server = start(&origin, "60s");
     let mut frames = Frames::connect(server.port());
@@ -177,9 +169,7 @@ fn what_an_api_cuts_is_no_whole_answer() {
 
 #[test]
 fn who_never_opens_its_window_stops_nobody_else_and_has_its_time() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = origin();
     let server = start(&origin, "700ms");
     for path in ["/large", "/cached/a", "/pass/a"] {
@@ -205,9 +195,7 @@ fn who_never_opens_its_window_stops_nobody_else_and_has_its_time() {
 
 #[test]
 fn an_answer_that_waits_its_turn_behind_a_long_one_is_not_cut_for_it() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = origin();
     let server = start(&origin, "400ms");
     let mut frames = Frames::connect_with(server.port(), &[(settings::INITIAL_WINDOW_SIZE, 1 << 30)]);
@@ -237,9 +225,7 @@ fn an_answer_that_waits_its_turn_behind_a_long_one_is_not_cut_for_it() {
 
 #[test]
 fn the_rate_of_an_answer_is_its_own() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = origin();
     let server = start(&origin, "60s");
     let mut frames = Frames::connect(server.port());
@@ -257,9 +243,7 @@ fn the_rate_of_an_answer_is_its_own() {
 
 #[test]
 fn the_urgent_come_first_and_who_changes_its_mind_is_heard() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = origin();
     let server = start(&origin, "60s");
     // What is said ahead of the requests, and behind them: of which, and what.
@@ -305,9 +289,7 @@ fn the_urgent_come_first_and_who_changes_its_mind_is_heard() {
 
 #[test]
 fn what_is_urgent_is_not_overtaken_by_what_came_with_it_and_could_be_answered_at_once() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::start(|request| {
         let length = if request.target() == "/cached/large" { LARGE } else { 60_000 };
         answer(200, &[("Content-Type", "text/plain")], &large()[..length])
@@ -330,9 +312,7 @@ fn what_is_urgent_is_not_overtaken_by_what_came_with_it_and_could_be_answered_at
 
 #[test]
 fn an_answer_of_thousands_of_frames_comes_whole_without_another_word_of_its_client() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (expected, origin) = middling();
     let server = start(&origin, "60s");
     let mut frames = Frames::connect(server.port());
@@ -343,9 +323,7 @@ fn an_answer_of_thousands_of_frames_comes_whole_without_another_word_of_its_clie
 
 #[test]
 fn those_that_are_of_use_piece_by_piece_share() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = origin();
     let server = start(&origin, "60s");
     let mut frames = Frames::connect_with(server.port(), &[(settings::INITIAL_WINDOW_SIZE, 1 << 30)]);
@@ -367,9 +345,7 @@ fn those_that_are_of_use_piece_by_piece_share() {
 
 #[test]
 fn stalled_answers_of_the_cache_hold_no_copy_of_their_bodies() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = origin();
     let server = start(&origin, "60s");
     assert_eq!(client::get(server.port(), "/cached/a").body.len(), LARGE);

@@ -7,7 +7,7 @@ use millstream_tests::frames::{End, Frames};
 use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::process::{allow_open_files, cpu_time, resident_bytes};
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::{profile_directory, wait};
 use millstream_wire::h2::error_code::ErrorCode;
 use millstream_wire::h2::{settings, write};
@@ -40,9 +40,7 @@ fn gated() -> (Arc<Gate>, Origin) {
 
 #[test]
 fn a_graceful_stop_tells_it_in_two_steps_and_finishes_what_is_under_way() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (gate, origin) = gated();
     let mut server = start(&origin, "", "1024");
     let mut frames = Frames::connect(server.port());
@@ -75,9 +73,7 @@ fn a_graceful_stop_tells_it_in_two_steps_and_finishes_what_is_under_way() {
 
 #[test]
 fn as_many_requests_as_may_be_end_it_without_losing_one() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"fine");
     let server = start(&origin, "keepalive_requests 50;", "1024");
     let mut frames = Frames::connect(server.port());
@@ -99,9 +95,7 @@ fn as_many_requests_as_may_be_end_it_without_losing_one() {
 
 #[test]
 fn idle_ones_are_told_and_closed_in_time_and_busy_ones_are_not() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (gate, origin) = gated();
     let server = start(&origin, "keepalive_timeout 300ms; client_header_timeout 300ms;", "1024");
     let mut busy = Frames::connect(server.port());
@@ -134,9 +128,7 @@ fn idle_ones_are_told_and_closed_in_time_and_busy_ones_are_not() {
 
 #[test]
 fn who_reads_late_gets_all_that_was_framed_and_costs_nothing_until_then() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for (times, signal) in [("keepalive_timeout 300ms;", None), ("", Some(Signal::QUIT))] {
         let gate = Arc::new(Gate::default());
         let closed = Arc::clone(&gate);
@@ -181,9 +173,7 @@ fn waits_to_be_read(server: u16, client: u16) -> bool {
 
 #[test]
 fn who_speaks_again_while_it_reads_the_end_reads_it_whole() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], &[b'x'; 100_000]);
     let server = start(&origin, "keepalive_timeout 300ms;", "1024");
     let mut frames = Frames::connect(server.port());
@@ -199,9 +189,7 @@ fn who_speaks_again_while_it_reads_the_end_reads_it_whole() {
 
 #[test]
 fn a_reload_in_the_middle_of_streams_loses_none() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (gate, origin) = gated();
     let server = start(&origin, "", "1024");
     let mut frames = Frames::connect(server.port());
@@ -230,9 +218,7 @@ fn a_reload_in_the_middle_of_streams_loses_none() {
 
 #[test]
 fn what_a_connection_was_told_of_its_end_stands() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (gate, origin) = gated();
     let server = start(&origin, "", "1024");
     let mut frames = Frames::connect(server.port());
@@ -253,9 +239,7 @@ fn what_a_connection_was_told_of_its_end_stands() {
 
 #[test]
 fn idle_connections_make_room_for_newcomers() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"fine");
     let server = start(&origin, "keepalive_timeout 600s; client_header_timeout 600s;", "64");
     let mut all: Vec<Frames> = (0..64)
@@ -273,9 +257,7 @@ fn idle_connections_make_room_for_newcomers() {
 
 #[test]
 fn uploads_that_drip_over_it_make_room_for_newcomers_too() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"fine");
     let server = start(&origin, "keepalive_timeout 600s; client_header_timeout 600s;", "64");
     let all: Vec<Frames> = (0..64)
@@ -293,9 +275,7 @@ fn uploads_that_drip_over_it_make_room_for_newcomers_too() {
 
 #[test]
 fn idle_connections_cost_little_more_than_their_state() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let count = 3_000;
     assert!(allow_open_files(count as u64 + 2_000), "ulimit -n has to allow {count} connections");
     let origin = Origin::fixed(200, &[], b"fine");

@@ -6,7 +6,7 @@ use millstream_tests::client::Client;
 use millstream_tests::frames::{End, Frames};
 use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Request, Step, answer};
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::wait;
 
 const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events { }
@@ -36,9 +36,7 @@ fn lasting(fields: &[(String, String)]) -> Vec<(String, String)> {
 
 #[test]
 fn a_stored_answer_is_the_same_over_either_whoever_asked_first() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let fields =
         [("ETag", "\"v\""), ("X-Mixed-Case", "Kept"), ("Content-Type", "text/html"), ("Set-Cookie2", "a")];
     let body = "<p>many words of a page</p>".repeat(100);
@@ -54,8 +52,7 @@ fn a_stored_answer_is_the_same_over_either_whoever_asked_first() {
             let mut by_text = Vec::new();
             for is_new in [new_first, !new_first, new_first, !new_first] {
                 if is_new {
-                    let stream = frames.get_with(&path, &[accept]);
-                    let answer = frames.answer(stream);
+                    let answer = frames.ask(&path, &[accept]);
                     assert_eq!((answer.status, answer.end), (200, End::Whole));
                     by_streams.push((lasting(&answer.fields), answer.body));
                 } else {
@@ -78,9 +75,7 @@ fn a_stored_answer_is_the_same_over_either_whoever_asked_first() {
 
 #[test]
 fn a_stampede_by_streams_of_one_connection_asks_once() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let gate = Arc::new(Gate::default());
     let closed = Arc::clone(&gate);
     let origin = Origin::start(move |_| {
@@ -108,9 +103,7 @@ fn a_stampede_by_streams_of_one_connection_asks_once() {
 
 #[test]
 fn limits_count_streams_as_they_count_connections() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let gate = Arc::new(Gate::default());
     let closed = Arc::clone(&gate);
     let origin = Origin::start(move |request: &Request| {
@@ -136,9 +129,7 @@ fn limits_count_streams_as_they_count_connections() {
 
 #[test]
 fn guards_and_includes_are_asked_by_streams_too() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::start(|request: &Request| match request.target() {
         "/guard" if request.field("x-key") == Some("right") => answer(204, &[], b""),
         "/guard" => answer(401, &[("WWW-Authenticate", "Key")], b""),

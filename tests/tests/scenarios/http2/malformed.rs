@@ -6,9 +6,11 @@ use std::os::unix::fs::PermissionsExt;
 use millstream_tests::frames::{End, Frames, block, frame};
 use millstream_tests::origin::Origin;
 use millstream_tests::prefix::Prefix;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::wait;
-use millstream_wire::h2::error_code::ErrorCode;
+use millstream_wire::h2::error_code::ErrorCode::{
+    CompressionError, FlowControlError, FrameSizeError, ProtocolError, StreamClosed,
+};
 use millstream_wire::h2::frame::{flag, kind};
 use millstream_wire::h2::write;
 
@@ -21,142 +23,85 @@ const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/err
             location /dav/ { root @DIR@; dav_methods PUT DELETE; } }
     }";
 
-const SOUND: [(&str, &str); 4] =
-    [(":method", "POST"), (":scheme", "http"), (":authority", "localhost"), (":path", "/")];
+const GET: Field = (":method", "GET");
+const POST: Field = (":method", "POST");
+const CONNECT: Field = (":method", "CONNECT");
+const HTTP: Field = (":scheme", "http");
+const HERE: Field = (":authority", "localhost");
+const ROOT: Field = (":path", "/");
 
-/// By section of the RFC; its lines replace or follow [`SOUND`], with an optional body.
-struct Row(&'static str, &'static [(&'static str, &'static str)], Lines, Option<&'static str>);
+const SOUND: [Field; 4] = [POST, HTTP, HERE, ROOT];
 
-#[derive(Clone, Copy)]
+type Field = (&'static str, &'static str);
+
+/// By section of the RFC; with an optional body.
+struct Row(&'static str, Lines, Option<&'static str>);
+
 enum Lines {
-    Behind,
-    All,
+    /// Follow those of [`SOUND`].
+    Behind(&'static [Field]),
+    All(&'static [Field]),
 }
 
+use Lines::{All, Behind};
+
 const ROWS: &[Row] = &[
-    Row("§8.2.1 an upper-case name", &[("X-A", "1")], Lines::Behind, None),
-    Row("§8.2.1 an empty name", &[("", "1")], Lines::Behind, None),
-    Row("§8.2.1 a name with a colon", &[("x:a", "1")], Lines::Behind, None),
-    Row("§8.2.1 a name with a space", &[("x a", "1")], Lines::Behind, None),
-    Row("§8.2.1 a value with a line end", &[("x-a", "1\r\nx-b: 2")], Lines::Behind, None),
-    Row("§8.2.1 a value with a line feed", &[("x-a", "1\nx-b: 2")], Lines::Behind, None),
-    Row("§8.2.1 a value with NUL", &[("x-a", "1\0")], Lines::Behind, None),
-    Row("§8.2.1 a value that begins with a space", &[("x-a", " 1")], Lines::Behind, None),
-    Row("§8.2.1 a value that ends with a tab", &[("x-a", "1\t")], Lines::Behind, None),
-    Row("§8.2.2 Connection", &[("connection", "close")], Lines::Behind, None),
-    Row("§8.2.2 Keep-Alive", &[("keep-alive", "1")], Lines::Behind, None),
-    Row("§8.2.2 Proxy-Connection", &[("proxy-connection", "close")], Lines::Behind, None),
-    Row("§8.2.2 Transfer-Encoding", &[("transfer-encoding", "chunked")], Lines::Behind, Some("0\r\n\r\n")),
-    Row("§8.2.2 Upgrade", &[("upgrade", "websocket")], Lines::Behind, None),
-    Row("§8.2.2 TE", &[("te", "gzip")], Lines::Behind, None),
-    Row("§8.3 an unknown pseudo-header", &[(":x", "1")], Lines::Behind, None),
-    Row("§8.3 a pseudo-header of answers", &[(":status", "200")], Lines::Behind, None),
-    Row("§8.3 a second :path", &[(":path", "/other")], Lines::Behind, None),
-    Row("§8.3 a second :authority", &[(":authority", "other")], Lines::Behind, None),
-    Row(
-        "§8.3 a pseudo-header behind a field",
-        &[(":method", "GET"), (":scheme", "http"), (":authority", "localhost"), ("x-a", "1"), (":path", "/")],
-        Lines::All,
-        None,
-    ),
-    Row("§8.3.1 two Hosts", &[("host", "localhost"), ("host", "localhost")], Lines::Behind, None),
-    Row(
-        "§8.3.1 no :method",
-        &[(":scheme", "http"), (":authority", "localhost"), (":path", "/")],
-        Lines::All,
-        None,
-    ),
-    Row(
-        "§8.3.1 no :scheme",
-        &[(":method", "GET"), (":authority", "localhost"), (":path", "/")],
-        Lines::All,
-        None,
-    ),
-    Row(
-        "§8.3.1 no :path",
-        &[(":method", "GET"), (":scheme", "http"), (":authority", "localhost")],
-        Lines::All,
-        None,
-    ),
-    Row(
-        "§8.3.1 an empty :path",
-        &[(":method", "GET"), (":scheme", "http"), (":authority", "localhost"), (":path", "")],
-        Lines::All,
-        None,
-    ),
-    Row(
-        "§8.3.1 a whole URL in :path",
-        &[
-            (":method", "GET"),
-            (":scheme", "http"),
-            (":authority", "localhost"),
-            (":path", "http://localhost/"),
-        ],
-        Lines::All,
-        None,
-    ),
-    Row(
-        "§8.3.1 a :path with a space",
-        &[(":method", "GET"), (":scheme", "http"), (":authority", "localhost"), (":path", "/ HTTP/1.1")],
-        Lines::All,
-        None,
-    ),
-    Row(
-        "§8.3.1 a :method with a space",
-        &[
-            (":method", "GET / HTTP/1.1\r\nx:"),
-            (":scheme", "http"),
-            (":authority", "localhost"),
-            (":path", "/"),
-        ],
-        Lines::All,
-        None,
-    ),
-    Row(
-        "§8.3.1 an :authority with a user",
-        &[(":method", "GET"), (":scheme", "http"), (":authority", "user@localhost"), (":path", "/")],
-        Lines::All,
-        None,
-    ),
-    Row("§8.3.1 no host", &[(":method", "GET"), (":scheme", "http"), (":path", "/")], Lines::All, None),
-    Row("§8.3.1 two hosts", &[("host", "other")], Lines::Behind, None),
-    Row(
-        "§8.5 CONNECT with a path",
-        &[(":method", "CONNECT"), (":authority", "a:1"), (":path", "/")],
-        Lines::All,
-        None,
-    ),
-    Row("§8.5 CONNECT to nowhere", &[(":method", "CONNECT")], Lines::All, None),
-    Row("§8.1.1 a length without a body", &[("content-length", "3")], Lines::Behind, None),
-    Row("§8.1.1 more than the length says", &[("content-length", "3")], Lines::Behind, Some("four")),
-    Row("§8.1.1 less than the length says", &[("content-length", "9")], Lines::Behind, Some("four")),
-    Row(
-        "§8.1.1 two lengths",
-        &[("content-length", "4"), ("content-length", "5")],
-        Lines::Behind,
-        Some("four"),
-    ),
-    Row("§8.1.1 a length that is no number", &[("content-length", "four")], Lines::Behind, Some("four")),
-    Row("§8.1.1 a length with a sign", &[("content-length", "+4")], Lines::Behind, Some("four")),
+    Row("§8.2.1 an upper-case name", Behind(&[("X-A", "1")]), None),
+    Row("§8.2.1 an empty name", Behind(&[("", "1")]), None),
+    Row("§8.2.1 a name with a colon", Behind(&[("x:a", "1")]), None),
+    Row("§8.2.1 a name with a space", Behind(&[("x a", "1")]), None),
+    Row("§8.2.1 a value with a line end", Behind(&[("x-a", "1\r\nx-b: 2")]), None),
+    Row("§8.2.1 a value with a line feed", Behind(&[("x-a", "1\nx-b: 2")]), None),
+    Row("§8.2.1 a value with NUL", Behind(&[("x-a", "1\0")]), None),
+    Row("§8.2.1 a value that begins with a space", Behind(&[("x-a", " 1")]), None),
+    Row("§8.2.1 a value that ends with a tab", Behind(&[("x-a", "1\t")]), None),
+    Row("§8.2.2 Connection", Behind(&[("connection", "close")]), None),
+    Row("§8.2.2 Keep-Alive", Behind(&[("keep-alive", "1")]), None),
+    Row("§8.2.2 Proxy-Connection", Behind(&[("proxy-connection", "close")]), None),
+    Row("§8.2.2 Transfer-Encoding", Behind(&[("transfer-encoding", "chunked")]), Some("0\r\n\r\n")),
+    Row("§8.2.2 Upgrade", Behind(&[("upgrade", "websocket")]), None),
+    Row("§8.2.2 TE", Behind(&[("te", "gzip")]), None),
+    Row("§8.3 an unknown pseudo-header", Behind(&[(":x", "1")]), None),
+    Row("§8.3 a pseudo-header of answers", Behind(&[(":status", "200")]), None),
+    Row("§8.3 a second :path", Behind(&[(":path", "/other")]), None),
+    Row("§8.3 a second :authority", Behind(&[(":authority", "other")]), None),
+    Row("§8.3 a pseudo-header behind a field", All(&[GET, HTTP, HERE, ("x-a", "1"), ROOT]), None),
+    Row("§8.3.1 two Hosts", Behind(&[("host", "localhost"), ("host", "localhost")]), None),
+    Row("§8.3.1 no :method", All(&[HTTP, HERE, ROOT]), None),
+    Row("§8.3.1 no :scheme", All(&[GET, HERE, ROOT]), None),
+    Row("§8.3.1 no :path", All(&[GET, HTTP, HERE]), None),
+    Row("§8.3.1 an empty :path", All(&[GET, HTTP, HERE, (":path", "")]), None),
+    Row("§8.3.1 a whole URL in :path", All(&[GET, HTTP, HERE, (":path", "http://localhost/")]), None),
+    Row("§8.3.1 a :path with a space", All(&[GET, HTTP, HERE, (":path", "/ HTTP/1.1")]), None),
+    Row("§8.3.1 a :method with a space", All(&[(":method", "GET / HTTP/1.1\r\nx:"), HTTP, HERE, ROOT]), None),
+    Row("§8.3.1 an :authority with a user", All(&[GET, HTTP, (":authority", "user@localhost"), ROOT]), None),
+    Row("§8.3.1 no host", All(&[GET, HTTP, ROOT]), None),
+    Row("§8.3.1 two hosts", Behind(&[("host", "other")]), None),
+    Row("§8.5 CONNECT with a path", All(&[CONNECT, (":authority", "a:1"), ROOT]), None),
+    Row("§8.5 CONNECT to nowhere", All(&[CONNECT]), None),
+    Row("§8.1.1 a length without a body", Behind(&[("content-length", "3")]), None),
+    Row("§8.1.1 more than the length says", Behind(&[("content-length", "3")]), Some("four")),
+    Row("§8.1.1 less than the length says", Behind(&[("content-length", "9")]), Some("four")),
+    Row("§8.1.1 two lengths", Behind(&[("content-length", "4"), ("content-length", "5")]), Some("four")),
+    Row("§8.1.1 a length that is no number", Behind(&[("content-length", "four")]), Some("four")),
+    Row("§8.1.1 a length with a sign", Behind(&[("content-length", "+4")]), Some("four")),
 ];
 
 fn is_refused(frames: &Frames, stream: u32) -> bool {
     let answer = frames.so_far(stream);
-    answer.status == 400 || answer.end == End::Reset(ErrorCode::ProtocolError)
+    answer.status == 400 || answer.end == End::Reset(ProtocolError)
 }
 
 #[test]
 fn what_is_no_request_is_told_so_its_neighbours_go_on_and_the_log_has_it() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"fine");
     let server = Server::start(SITE, &[("ORIGIN", &origin.address())]);
     let mut frames = Frames::connect(server.port());
-    for (count, Row(name, lines, which, body)) in ROWS.iter().enumerate() {
-        let lines = match which {
-            Lines::Behind => [&SOUND, *lines].concat(),
-            Lines::All => lines.to_vec(),
+    for (count, Row(name, lines, body)) in ROWS.iter().enumerate() {
+        let lines = match lines {
+            Behind(lines) => [&SOUND, *lines].concat(),
+            All(lines) => lines.to_vec(),
         };
         // A neighbour whose body is not there yet.
         let neighbour = frames.request("POST", "/neighbour", &[], false);
@@ -183,9 +128,7 @@ type Follows = &'static [(&'static [u8], bool)];
 
 #[test]
 fn a_body_that_was_said_to_be_empty_is_waited_for_to_its_end_and_asks_no_upstream_where_it_is_not_empty() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"fine");
     let prefix = Prefix::new();
     fs::create_dir(prefix.join("dav")).expect("own directory");
@@ -253,9 +196,7 @@ fn a_body_that_was_said_to_be_empty_is_waited_for_to_its_end_and_asks_no_upstrea
 
 #[test]
 fn a_body_that_is_too_long_is_told_so_whatever_follows_it() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"fine");
     let server = Server::start(SITE, &[("ORIGIN", &origin.address())]);
     let mut frames = Frames::connect(server.port());
@@ -269,7 +210,7 @@ fn a_body_that_is_too_long_is_told_so_whatever_follows_it() {
             frames.send(&bytes);
             frames.until("it ends", |now| now.has_ended(stream));
             assert!(is_refused(&frames, stream), "{path} {count}: {:?}", frames.so_far(stream));
-            assert_ne!(frames.so_far(stream).end, End::Reset(ErrorCode::StreamClosed));
+            assert_ne!(frames.so_far(stream).end, End::Reset(StreamClosed));
         }
     }
     assert_eq!(frames.whole("/").status, 200);
@@ -277,9 +218,7 @@ fn a_body_that_is_too_long_is_told_so_whatever_follows_it() {
 
 #[test]
 fn what_follows_a_body_ends_it_and_has_no_pseudo_headers() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"fine");
     let server = Server::start(SITE, &[("ORIGIN", &origin.address())]);
     let mut frames = Frames::connect(server.port());
@@ -307,9 +246,7 @@ fn what_follows_a_body_ends_it_and_has_no_pseudo_headers() {
 
 #[test]
 fn what_makes_the_rest_unreadable_ends_the_connection_with_its_code() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"fine");
     let server = Server::start(SITE, &[("ORIGIN", &origin.address())]);
     let sound = block(&SOUND);
@@ -317,54 +254,34 @@ fn what_makes_the_rest_unreadable_ends_the_connection_with_its_code() {
     let head = |stream, flags| frame(kind::HEADERS, flags, stream, &sound);
     let continuation = |stream| frame(kind::CONTINUATION, flag::END_HEADERS, stream, &sound);
     for (name, bytes, code) in [
-        ("§4.2 a large frame", frame(kind::DATA, 0, 1, &[0; 16_385]), ErrorCode::FrameSizeError),
-        (
-            "§4.3 an unknown index",
-            frame(kind::HEADERS, whole, 1, b"\xff\xff\x01"),
-            ErrorCode::CompressionError,
-        ),
-        ("§5.1 DATA on an idle stream", frame(kind::DATA, 0, 1, b"x"), ErrorCode::ProtocolError),
-        (
-            "§5.1 RST_STREAM on an idle stream",
-            frame(kind::RST_STREAM, 0, 1, &[0; 4]),
-            ErrorCode::ProtocolError,
-        ),
+        ("§4.2 a large frame", frame(kind::DATA, 0, 1, &[0; 16_385]), FrameSizeError),
+        ("§4.3 an unknown index", frame(kind::HEADERS, whole, 1, b"\xff\xff\x01"), CompressionError),
+        ("§5.1 DATA on an idle stream", frame(kind::DATA, 0, 1, b"x"), ProtocolError),
+        ("§5.1 RST_STREAM on an idle stream", frame(kind::RST_STREAM, 0, 1, &[0; 4]), ProtocolError),
         (
             "§5.1 WINDOW_UPDATE on an idle stream",
             frame(kind::WINDOW_UPDATE, 0, 1, &[0, 0, 0, 9]),
-            ErrorCode::ProtocolError,
+            ProtocolError,
         ),
-        ("§5.1.1 an even number", head(2, whole), ErrorCode::ProtocolError),
-        ("§5.1.1 a lower number", [head(5, whole), head(3, whole)].concat(), ErrorCode::ProtocolError),
-        ("§5.1 a number used twice", [head(1, whole), head(1, whole)].concat(), ErrorCode::StreamClosed),
-        (
-            "§6.2 a block cut by DATA",
-            [head(1, 0), frame(kind::DATA, 0, 1, b"")].concat(),
-            ErrorCode::ProtocolError,
-        ),
-        (
-            "§6.2 a block cut by an unknown frame",
-            [head(1, 0), frame(99, 0, 1, b"")].concat(),
-            ErrorCode::ProtocolError,
-        ),
-        ("§6.2 a block cut by another", [head(1, 0), head(3, whole)].concat(), ErrorCode::ProtocolError),
-        (
-            "§6.10 a block continued elsewhere",
-            [head(1, 0), continuation(3)].concat(),
-            ErrorCode::ProtocolError,
-        ),
-        ("§6.10 CONTINUATION of nothing", continuation(1), ErrorCode::ProtocolError),
-        ("§6.5 SETTINGS on a stream", frame(kind::SETTINGS, 0, 1, b""), ErrorCode::ProtocolError),
+        ("§5.1.1 an even number", head(2, whole), ProtocolError),
+        ("§5.1.1 a lower number", [head(5, whole), head(3, whole)].concat(), ProtocolError),
+        ("§5.1 a number used twice", [head(1, whole), head(1, whole)].concat(), StreamClosed),
+        ("§6.2 a block cut by DATA", [head(1, 0), frame(kind::DATA, 0, 1, b"")].concat(), ProtocolError),
+        ("§6.2 a block cut by an unknown frame", [head(1, 0), frame(99, 0, 1, b"")].concat(), ProtocolError),
+        ("§6.2 a block cut by another", [head(1, 0), head(3, whole)].concat(), ProtocolError),
+        ("§6.10 a block continued elsewhere", [head(1, 0), continuation(3)].concat(), ProtocolError),
+        ("§6.10 CONTINUATION of nothing", continuation(1), ProtocolError),
+        ("§6.5 SETTINGS on a stream", frame(kind::SETTINGS, 0, 1, b""), ProtocolError),
         (
             "§6.5.2 a window that is too large",
             frame(kind::SETTINGS, 0, 0, &[0, 4, 0x80, 0, 0, 0]),
-            ErrorCode::FlowControlError,
+            FlowControlError,
         ),
-        ("§6.6 PUSH_PROMISE", frame(kind::PUSH_PROMISE, 4, 1, &[0, 0, 0, 2]), ErrorCode::ProtocolError),
+        ("§6.6 PUSH_PROMISE", frame(kind::PUSH_PROMISE, 4, 1, &[0, 0, 0, 2]), ProtocolError),
         (
             "§6.9.1 more than a window may be",
             frame(kind::WINDOW_UPDATE, 0, 0, &[0x7f, 0xff, 0xff, 0xff]),
-            ErrorCode::FlowControlError,
+            FlowControlError,
         ),
     ] {
         let mut frames = Frames::connect(server.port());

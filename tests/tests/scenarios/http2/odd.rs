@@ -6,7 +6,7 @@ use std::time::Duration;
 use millstream_tests::frames::{End, Frames, frame, headers, request};
 use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Step, answer};
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::wait;
 use millstream_wire::h2::error_code::ErrorCode;
 use millstream_wire::h2::frame::{flag, kind};
@@ -37,9 +37,7 @@ fn start_with(site: &str, origin: &Origin, header_timeout: &str) -> Server {
 
 #[test]
 fn requests_that_come_together_are_all_answered_however_large_their_answers_heads_are() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"fine");
     let server = start(&origin, "60s");
     let mut frames = Frames::connect(server.port());
@@ -57,9 +55,7 @@ fn requests_that_come_together_are_all_answered_however_large_their_answers_head
 
 #[test]
 fn a_request_that_comes_in_pieces_after_a_pause_has_the_time_of_any_other() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"fine");
     let server = start(&origin, "400ms");
     let mut frames = Frames::connect(server.port());
@@ -81,9 +77,7 @@ fn a_request_that_comes_in_pieces_after_a_pause_has_the_time_of_any_other() {
 
 #[test]
 fn more_than_a_connections_window_ends_it_and_nothing_else() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let gate = Arc::new(Gate::default());
     let closed = Arc::clone(&gate);
     let origin = Origin::start(move |request| {
@@ -123,9 +117,7 @@ fn more_than_a_connections_window_ends_it_and_nothing_else() {
 
 #[test]
 fn windows_may_turn_negative_and_open_again() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], &vec![b'x'; 200_000]);
     let server = start(&origin, "60s");
     let mut frames = Frames::connect_with(server.port(), &[(settings::INITIAL_WINDOW_SIZE, 50_000)]);
@@ -153,9 +145,7 @@ fn windows_may_turn_negative_and_open_again() {
 
 #[test]
 fn what_crosses_the_end_of_a_stream_hurts_nobody() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"fine");
     let server = start(&origin, "60s");
     let mut frames = Frames::connect(server.port());
@@ -187,9 +177,7 @@ fn what_crosses_the_end_of_a_stream_hurts_nobody() {
 
 #[test]
 fn blocks_in_pieces_padding_and_old_priorities_are_read_as_they_are() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"fine");
     let server = start(&origin, "60s");
     let mut frames = Frames::connect(server.port());
@@ -214,9 +202,7 @@ fn blocks_in_pieces_padding_and_old_priorities_are_read_as_they_are() {
 
 #[test]
 fn a_table_that_the_client_does_not_keep_is_not_used() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"fine");
     let server = start(&origin, "60s");
     let mut frames = Frames::connect_with(server.port(), &[(settings::HEADER_TABLE_SIZE, 0)]);
@@ -267,9 +253,7 @@ fn any_frame(state: &mut u64, next: &mut u32) -> Vec<u8> {
 
 #[test]
 fn whatever_frames_come_nobody_panics_nobody_hangs_and_others_are_served() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], &[b'x'; 3000]);
     let server = start(&origin, "2s");
     let mut other = server.client();
@@ -304,9 +288,7 @@ fn whatever_frames_come_nobody_panics_nobody_hangs_and_others_are_served() {
 
 #[test]
 fn streams_that_are_over_leave_room_for_others_that_come_by_the_same_read() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let gate = Arc::new(Gate::default());
     let closed = Arc::clone(&gate);
     let origin =
@@ -336,9 +318,7 @@ fn streams_that_are_over_leave_room_for_others_that_come_by_the_same_read() {
 
 #[test]
 fn trailers_of_any_upload_that_was_given_up_are_no_harm() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"fine");
     let site = SITE.replace("http2 on;", "http2 on; lingering_close off;");
     let server = start_with(&site, &origin, "60s");

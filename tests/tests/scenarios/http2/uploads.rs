@@ -6,7 +6,7 @@ use std::time::Duration;
 use millstream_tests::frames::{End, Frames};
 use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Request, Step, answer};
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::wait;
 
 const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events { }
@@ -43,9 +43,7 @@ fn unchunked(request: &Request) -> Vec<u8> {
 
 #[test]
 fn five_megabytes_arrive_whole_with_and_without_a_length() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"thanks");
     let server = start(&origin, "60s");
     // Pseudo-random, without the marks that end the scripted API's chunked bodies.
@@ -68,9 +66,7 @@ fn five_megabytes_arrive_whole_with_and_without_a_length() {
 
 #[test]
 fn an_upload_of_which_nothing_may_come_unread_arrives_whole() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"thanks");
     for size in ["0", "10"] {
         let site = SITE.replace("http2 on;", &format!("http2 on; http2_body_preread_size {size};"));
@@ -89,9 +85,7 @@ fn an_upload_of_which_nothing_may_come_unread_arrives_whole() {
 
 #[test]
 fn an_upload_that_nobody_reads_does_not_stop_its_neighbours() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let gate = Arc::new(Gate::default());
     let closed = Arc::clone(&gate);
     // What is asked for here is read only once the gate is open, as the socket's buffers are full long before.
@@ -140,9 +134,7 @@ fn an_upload_that_nobody_reads_does_not_stop_its_neighbours() {
 
 #[test]
 fn a_body_past_the_limit_is_told_so_and_one_that_stops_has_its_time() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"thanks");
     let server = start(&origin, "500ms");
     let mut frames = Frames::connect(server.port());
@@ -164,9 +156,7 @@ fn a_body_past_the_limit_is_told_so_and_one_that_stops_has_its_time() {
 
 #[test]
 fn who_expects_to_be_told_to_go_on_is_and_who_is_refused_is_not() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::fixed(200, &[], b"thanks");
     let server = start(&origin, "60s");
     let mut frames = Frames::connect(server.port());
@@ -185,9 +175,7 @@ fn who_expects_to_be_told_to_go_on_is_and_who_is_refused_is_not() {
 
 #[test]
 fn a_request_that_is_given_up_is_logged_499_and_its_api_connection_is_let_go() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let api = millstream_tests::endless::Endless::start(b"");
     let values = [("ORIGIN", api.address()), ("TIMEOUT", "60s".to_owned())];
     let server = Server::start(SITE, &values.each_ref().map(|(name, value)| (*name, value.as_str())));
@@ -216,9 +204,7 @@ fn a_request_that_is_given_up_is_logged_499_and_its_api_connection_is_let_go() {
 
 #[test]
 fn cookies_in_pieces_reach_the_api_as_one_and_its_early_hints_the_client() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let hints = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n";
     let origin = Origin::start(move |_| {
         let mut steps = vec![Step::Send(hints.to_vec())];
@@ -232,8 +218,7 @@ fn cookies_in_pieces_reach_the_api_as_one_and_its_early_hints_the_client() {
     let server = start(&origin, "60s");
     let mut frames = Frames::connect(server.port());
     let pieces = [("cookie", "a=1"), ("x-between", "1"), ("cookie", "b=2"), ("cookie", "c=3")];
-    let stream = frames.get_with("/", &pieces);
-    let answer = frames.answer(stream);
+    let answer = frames.ask("/", &pieces);
     assert_eq!((answer.text().as_str(), answer.end), ("thanks", End::Whole));
     let request = origin.requests()[0].clone();
     assert_eq!(request.head.to_lowercase().matches("cookie:").count(), 1, "{}", request.head);

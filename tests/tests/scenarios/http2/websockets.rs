@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use millstream_tests::frames::{End, Frames};
 use millstream_tests::origin::{Origin, Request, Step, answer};
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::{ports, wait};
 use millstream_wire::h2::error_code::ErrorCode;
 use millstream_wire::h2::settings;
@@ -65,9 +65,7 @@ fn api() -> Origin {
 
 #[test]
 fn who_asks_for_a_websocket_may_be_asked_after_by_a_subrequest() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api();
     let server = start(origin.port(), "");
     let mut frames = Frames::connect(server.port());
@@ -85,9 +83,7 @@ fn who_asks_for_a_websocket_may_be_asked_after_by_a_subrequest() {
 
 #[test]
 fn an_x_accel_redirect_leads_to_a_websocket() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api();
     let server = start(origin.port(), "");
     let mut frames = Frames::connect(server.port());
@@ -98,9 +94,7 @@ fn an_x_accel_redirect_leads_to_a_websocket() {
 
 #[test]
 fn a_101_that_opens_no_websocket_is_told_as_502() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = Origin::start(|request| {
         let key = request.field("sec-websocket-key").unwrap_or_default();
         let good = opening(key);
@@ -137,9 +131,7 @@ fn a_101_that_opens_no_websocket_is_told_as_502() {
 
 #[test]
 fn one_key_goes_up_and_it_is_not_the_clients() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let origin = api();
     let server = start(origin.port(), "");
     let mut frames = Frames::connect(server.port());
@@ -199,9 +191,7 @@ fn end(mut stream: TcpStream, how: ApiEnd) -> String {
 
 #[test]
 fn it_ends_when_the_api_ends_it_and_breaks_when_the_api_breaks() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for how in [ApiEnd::Halfway, ApiEnd::Whole, ApiEnd::Reset] {
         let (port, api) = ending_websocket(how, b"first".to_vec());
         let server = start(port, "proxy_read_timeout 600s;");
@@ -220,9 +210,7 @@ fn it_ends_when_the_api_ends_it_and_breaks_when_the_api_breaks() {
 
 #[test]
 fn what_the_api_said_before_it_closed_comes_also_behind_words_that_it_takes_no_more() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     // Less than a window of TCP: all of it is in the proxy's socket when the API has closed.
     let words = vec![b'w'; 50_000];
     for pongs in [0, 5] {
@@ -253,9 +241,7 @@ fn what_the_api_said_before_it_closed_comes_also_behind_words_that_it_takes_no_m
 
 #[test]
 fn one_that_is_out_of_time_is_cut_and_not_ended() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for (times, talks) in
         [("proxy_read_timeout 300ms;", false), ("proxy_read_timeout 600s; proxy_send_timeout 300ms;", true)]
     {
@@ -277,9 +263,7 @@ fn one_that_is_out_of_time_is_cut_and_not_ended() {
 
 #[test]
 fn one_that_its_client_gives_up_is_not_complete() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let (port, api) = ending_websocket(ApiEnd::Silent, b"half a mess".to_vec());
     let server = start(port, "");
     let mut frames = Frames::connect(server.port());

@@ -7,7 +7,7 @@ use std::thread;
 
 use super::{FRONT, answer, head_of, posted, scripted};
 use millstream_tests::frames::frame;
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use millstream_tests::wait;
 use millstream_wire::h2::error_code::ErrorCode::{NoError, RefusedStream};
 use millstream_wire::h2::frame::{flag, kind};
@@ -17,9 +17,7 @@ use millstream_wire::h2::write;
 
 #[test]
 fn what_a_server_has_not_begun_is_asked_for_again_whatever_its_method() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for refusal in ["reset", "goaway"] {
         let port = scripted(move |at, stream| {
             let mut out = Vec::new();
@@ -43,9 +41,7 @@ fn what_a_server_has_not_begun_is_asked_for_again_whatever_its_method() {
 
 #[test]
 fn a_server_that_turns_all_calls_away_is_not_connected_to_again_and_again() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     for says_goodbye in [true, false] {
         let connections = Arc::new(AtomicUsize::new(0));
         let counted = connections.clone();
@@ -78,9 +74,7 @@ fn a_server_that_turns_all_calls_away_is_not_connected_to_again_and_again() {
 
 #[test]
 fn a_connection_whose_server_hangs_costs_one_request() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let port = scripted(|at, stream| {
         let mut stream = stream.try_clone().expect("a descriptor");
         thread::spawn(move || {
@@ -104,9 +98,7 @@ fn a_connection_whose_server_hangs_costs_one_request() {
 
 #[test]
 fn a_server_that_breaks_the_rules_is_a_bad_gateway_with_its_cause_in_the_log() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     type Say = fn(&mut Vec<u8>);
     let cases: [(Say, &str); 6] = [
         (
@@ -168,9 +160,7 @@ fn a_server_that_breaks_the_rules_is_a_bad_gateway_with_its_cause_in_the_log() {
 
 #[test]
 fn a_server_that_breaks_the_rules_behind_its_head_is_left_at_once_and_its_response_cut() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let data = |length: usize| frame(kind::DATA, 0, 1, &vec![b'x'; length]);
     let mut trailers = Vec::new();
     encoder::field(&mut trailers, b"x-sum", b"1");
@@ -217,9 +207,7 @@ fn a_server_that_breaks_the_rules_behind_its_head_is_left_at_once_and_its_respon
 
 #[test]
 fn what_a_client_asks_for_and_how_long_it_waits_says_nothing_about_its_server() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     use millstream_wire::h2::error_code::ErrorCode::InternalError;
     const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events { }
         http { log_format tries \"$status $upstream_status\"; http2 on;
@@ -255,11 +243,12 @@ fn what_a_client_asks_for_and_how_long_it_waits_says_nothing_about_its_server() 
         let values = [("ONE", one.to_string()), ("OTHER", other.to_string())];
         let front = Server::start(SITE, &values.each_ref().map(|(name, value)| (*name, value.as_str())));
         for _ in 0..4 {
-            let mut client = front.client();
-            client
-                .send(format!("{method} /x HTTP/1.1\r\nHost: a\r\n{fields}\r\n"))
-                .expect("it takes the request");
-            assert_eq!(client.answer().expect("an answer").status, status, "{}", front.log());
+            assert_eq!(
+                front.client().ask(format!("{method} /x HTTP/1.1\r\nHost: a\r\n{fields}\r\n")).status,
+                status,
+                "{}",
+                front.log()
+            );
         }
         front.says(told);
         wait::until("all are logged", || front.prefix().read("tries.log").lines().count() == 4);

@@ -21,7 +21,6 @@ mod play;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use millstream_tests::server::is_nginx;
 use tokio::sync::Semaphore;
 use tokio::task::{JoinSet, LocalSet};
 
@@ -129,9 +128,7 @@ fn behind_each_example_nobody_is_given_what_is_anothers_or_cut() {
 
 /// Plays histories in front of one API and panics with the shortest one that breaks the promise.
 fn keep(promise: Promise, held: &[Against], histories: u64, front: impl FnOnce(u16) -> Front) {
-    if is_nginx() {
-        return; // It promises none of this.
-    }
+    skip_on_nginx!("it promises none of this");
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let histories = number("MILLSTREAM_HISTORIES").unwrap_or(histories);
     let seeds = number("MILLSTREAM_SEED").map_or(0..histories, |seed| seed..seed + 1);

@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use millstream_tests::client::{Answer, Client};
 use millstream_tests::origin::{Origin, Request, Step};
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::server::Server;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -444,9 +444,7 @@ fn has(control: &str, directive: &str) -> bool {
 
 #[test]
 fn no_answer_is_given_to_a_request_that_neither_configuration_nor_rfc_gives_it_to() {
-    if is_nginx() {
-        return; // It shares answers to credentials.
-    }
+    skip_on_nginx!("it shares answers to credentials");
     let world = World::start();
     let config = ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() };
     let shared = std::cell::Cell::new(0);
@@ -481,9 +479,7 @@ fn shared(world: &World, conf: impl Fn(&Conf) -> bool, first: Ask, second: Ask, 
 
 #[test]
 fn the_judge_notices_each_answer_that_is_given_against_the_rules() {
-    if is_nginx() {
-        return;
-    }
+    skip_on_nginx!();
     let world = World::start();
     let ask = Ask {
         method: "GET",
