@@ -23,13 +23,13 @@ const NOT_CACHED: f64 = 0.9;
 
 pub fn sentences(climbed: &Climbed) -> Vec<String> {
     let climb = Climb::of(climbed);
-    // What a cache would give to the wrong client is worth more than any factor.
-    let (leaks, others) =
-        if climb.shares() { (&climbed.personal[..], &[][..]) } else { (&[][..], &climbed.personal[..]) };
-    let mut out: Vec<String> = problems::breaks(climbed).into_iter().chain(leaks.iter().cloned()).collect();
+    // What a cache would give to the wrong client is worth more than any factor, and no cached step is recommended for it.
+    let mut out: Vec<String> =
+        problems::breaks(climbed).into_iter().chain(climbed.personal.clone()).collect();
     out.extend(climb.not_cached());
-    out.push(climb.answer());
-    out.extend(others.iter().cloned());
+    if climbed.personal.is_empty() || recommended(climbed).is_none() {
+        out.push(climb.answer());
+    }
     out.extend(problems::sentences(climbed));
     if climbed.rounds >= FEWEST {
         out.extend(climb.each());
@@ -189,10 +189,6 @@ impl<'a> Climb<'a> {
 
     fn is_stored_wrong(&self) -> bool {
         self.climbed.measures.iter().any(|measure| measure.step.has(Fact::Cache) && measure.wrong.is_some())
-    }
-
-    fn shares(&self) -> bool {
-        matches!(self.climbed.caching.keeps, Keeps::Seconds(_)) || self.is_stored_wrong()
     }
 
     /// Said plainly: what may not be cached gains nothing from any proxy.
