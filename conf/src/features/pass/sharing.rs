@@ -130,8 +130,8 @@ macro_rules! rows {
                 …); for credentials, see `", $prefix, "_cache_credentials`. `address`: by the client's address if the upstream receives it: in fields that \
                 the configuration sets (X-Real-IP, X-Forwarded-For …), in parameters, a body, the URL, by `proxy_bind` or `proxy_protocol`, or \
                 in fields from a `trusted_proxy`; or if the configuration uses it to decide how to handle the request (in `if`, `rewrite`, \
-                `try_files` or `index`, or by `deny` with an `error_page`). A response with `public` or `s-maxage` does not vary by it. Such fields (True-Client-IP, CF-Connecting-IP \
-                …) from other clients are not passed on. With any of the three, a response with Content-Encoding varies by Accept-Encoding."),
+                `try_files` or `index`, or by `deny` with an `error_page`). A response with `public` or `s-maxage` does not vary by it. Fields that name a client's address (True-Client-IP, \
+                CF-Connecting-IP …) are passed on only from a `trusted_proxy`. With any of the three, a response with Content-Encoding varies by Accept-Encoding."),
                 Apply::Pass($family, sharing::vary)).needing(Need::Cache),
             once(concat!($prefix, "_cache_invalidation"), HTTP_SERVER_LOCATION, (1, 1), "on | off | rate=number r/s",
                 "on",
