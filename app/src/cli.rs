@@ -142,13 +142,13 @@ struct Line {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Put a cache in front of an API, or without a URL in front of an embedded demo API
+    /// Put a cache in front of an API (without a URL, in front of an embedded demo API)
     Serve(Box<ServeUrl>),
     /// Import an nginx configuration: check it, copy it, and report what differs
     Import(Import),
     /// Purge stored responses: URLs, prefixes, tags, or a whole zone
     Purge(Purge),
-    /// Explain the response to a URL: key, variants, freshness, and the causes
+    /// Explain the response to a URL: key, variants, freshness, and causes
     Explain(Explain),
     /// Show the live dashboard in the terminal
     Top(Top),

@@ -1,4 +1,4 @@
-"""A small API of the kind that people put a cache in front of: every response costs some CPU time in Python.
+"""A small API of the kind that is often put behind a cache: every response costs some CPU time in Python.
 
 Replace it with your own. `/` is a short list, `/items/<id>` has a validator and a lifetime of its own,
 `/slow` takes as long as a page with many database queries, `/me` is personal, and `/private` forbids any sharing.

@@ -16,7 +16,7 @@ use std::time::Duration;
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "A closed loop (the default, as in wrk and ab) sends the next request when the response arrives: the server sets the pace.\nAn open \
-    loop (--rate, as wrk2's -R) sends each request when it is due, and latency counts from then: this exposes stalls of the server.\n\nExit status: 0 \
+    loop (--rate, as wrk2's -R) sends each request when it is due, and latency is measured from then: this exposes stalls of the server.\n\nExit status: 0 \
     measured, 1 usage error or nothing could be measured, 2 all responses were errors, 6 a --fail condition is true or cannot be evaluated, 130 \
     interrupted; for compare: 3 better, 4 worse, 5 inconclusive."
 )]
@@ -48,7 +48,7 @@ pub struct Compare {
     #[arg(long = "with", num_args = 1.., value_name = "FILE")]
     pub after: Vec<PathBuf>,
     /// Figure to compare (default: the rate, or p99 in an open loop)
-    #[arg(long, value_name = "WHAT", value_parser = judged_by())]
+    #[arg(long, value_name = "FIGURE", value_parser = judged_by())]
     pub by: Option<Metric>,
     /// Write the comparison as JSON: a file, or - for standard output
     #[arg(long, value_name = "FILE")]
@@ -112,7 +112,7 @@ pub struct Load {
           conflicts_with_all = ["rate", "find_max", "duration", "requests", "warm_up"])]
     pub stages: Vec<RateStage>,
     /// Distribution of the requests of an open loop (default: constant)
-    #[arg(long, value_name = "HOW")]
+    #[arg(long, value_name = "DISTRIBUTION")]
     pub arrivals: Option<ArrivalsOption>,
     /// The same as --arrivals poisson
     #[arg(long, conflicts_with = "arrivals")]
@@ -130,11 +130,11 @@ pub struct Load {
     /// Count bodies that differ from the first response as errors
     #[arg(long, conflicts_with = "log")]
     pub same_body: bool,
-    /// Replay the GET and HEAD requests of an access log, in their order, on the server in the URL, which
-    /// must have no path (-: standard input). A request that got a 4xx in the log may get it again
+    /// Replay the GET and HEAD requests of an access log, in order, against the server in the URL,
+    /// which must have no path (-: standard input). A 4xx that a request also got in the log is not an error
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
-    /// With --log, use the log's own timing, this many times as fast (an open loop)
+    /// With --log, send requests with the log's timing, this many times as fast (an open loop)
     #[arg(long, value_name = "FACTOR", value_parser = factor, requires = "log",
           conflicts_with_all = ["rate", "find_max", "stages", "requests", "warm_up"])]
     pub speed: Option<f64>,
@@ -143,7 +143,7 @@ pub struct Load {
     #[arg(long, value_name = "FILE", conflicts_with = "log")]
     pub data_file: Option<PathBuf>,
     /// Order of the rows
-    #[arg(long, value_name = "HOW", default_value = "sequence", requires = "data_file")]
+    #[arg(long, value_name = "ORDER", default_value = "sequence", requires = "data_file")]
     pub data_order: DataOrder,
     /// Follow redirects to the same server; the latency includes all of them
     #[arg(short = 'L', long)]
@@ -165,8 +165,8 @@ pub struct Load {
     #[arg(long, value_name = "BOUND", value_parser = bound)]
     pub fail: Vec<Threshold>,
     /// Search for the highest rate that holds, and confirm it in 15 further trials. A rate holds if 99 % of
-    /// the due requests have a response when the trial ends, not counting those always in progress. -d is
-    /// the duration of a trial (default: 5s, longer for a low rate)
+    /// the due requests have a response when the trial ends, not counting those that are in progress at any
+    /// time. -d is the duration of a trial (default: 5s, longer for a low rate)
     #[arg(long, conflicts_with = "requests")]
     pub find_max: bool,
     /// With --find-max, maximum 99th percentile of latency

@@ -11,7 +11,7 @@ pub struct Capacity {
     /// The servers: http://host:port/path, with the same path
     #[arg(required_unless_present = "sleep", conflicts_with = "sleep")]
     pub urls: Vec<String>,
-    /// Use embedded servers that only sleep, with a row for each time, e.g. 200ms,70ms,2ms,0
+    /// Use embedded servers that only sleep; the report has a row for each time, e.g. 200ms,70ms,2ms,0
     #[arg(long, value_name = "TIMES", value_delimiter = ',', value_parser = time_or_none)]
     pub sleep: Vec<Duration>,
     /// Number of embedded servers
@@ -20,7 +20,7 @@ pub struct Capacity {
     /// Requests that each embedded server serves at the same time
     #[arg(long, value_name = "N", default_value_t = 32, requires = "sleep", value_parser = within(1..=256_u16))]
     pub at_once: u16,
-    /// Connections for each server; a row for each number in a list (16,64,256)
+    /// Connections for each server; with a list (16,64,256), the report has a row for each number
     #[arg(short = 'c', long, value_name = "N", value_delimiter = ',', default_value = "32", value_parser = within(1..=10_000_u32))]
     pub connections: Vec<u32>,
     /// Threads of the load generator (default: one per core, at most 4)

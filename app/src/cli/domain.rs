@@ -16,7 +16,7 @@ pub struct Domains {
     /// With --domain, listen for HTTPS on this port or address:port
     #[arg(long, default_value = "443", value_name = "ADDRESS", requires = "domain")]
     pub https: String,
-    /// With --domain, listen here for the authority's checks and redirect other requests to https
+    /// With --domain, listen here for the authority's challenges, and redirect other requests to https
     #[arg(long, default_value = "80", value_name = "ADDRESS", requires = "domain")]
     pub http: String,
     /// With --domain, the directory URL of the ACME server
@@ -29,7 +29,7 @@ pub struct Domains {
     /// for root, /var/lib/millstream/acme)
     #[arg(long, value_name = "DIRECTORY", requires = "domain")]
     pub acme_state: Option<PathBuf>,
-    /// Contact e-mail address for the account
+    /// Contact e-mail address for the account at the authority
     #[arg(long, value_name = "MAIL", requires = "domain")]
     pub contact: Option<String>,
 }

@@ -10,7 +10,7 @@ pub struct Import {
     #[arg(default_value = "/etc/nginx", value_name = "NGINX")]
     pub from: PathBuf,
     /// The directory to copy it to
-    #[arg(long, value_name = "FOLDER", default_value = "/etc/millstream")]
+    #[arg(long, value_name = "DIRECTORY", default_value = "/etc/millstream")]
     pub to: PathBuf,
     /// nginx's prefix for relative paths (default: from `nginx -V`, or else the directory)
     #[arg(short = 'p', id = "directory", value_name = "PREFIX")]

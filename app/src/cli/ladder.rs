@@ -41,7 +41,7 @@ pub struct Ladder {
     /// Seed of the random order of the steps, to repeat a run (--json contains it)
     #[arg(long, value_name = "N", value_parser = within(0..=u64::MAX))]
     pub seed: Option<u64>,
-    /// Mark the steps that your nginx.conf already has, and recommend the best beyond them
+    /// Mark the steps that this nginx.conf already has, and recommend the best step beyond them
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Measure only these steps, by name or number: microcache,lock or 1-5
@@ -70,7 +70,8 @@ pub struct Ladder {
 /// `demo`.
 #[derive(Debug, Clone, Args)]
 pub struct Demo {
-    /// Write the HTML page to this file (default: millstream-demo.html, in the working directory or the temporary one)
+    /// Write the HTML page to this file (default: millstream-demo.html in the working directory, or else in
+    /// the temporary directory)
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Write the figures as JSON to this file (-: standard output)

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// The flags of the upstream's side.
 #[derive(Debug, Clone, Default, Args)]
 pub struct UpstreamFlags {
-    /// Send this name to the API as Host, and verify it over TLS (default: the name in an https URL)
+    /// Send this name to the API as Host, and over TLS require a certificate for it (default: the name in an https URL)
     #[arg(long, value_name = "NAME")]
     pub upstream_name: Option<String>,
     /// Verify an https API with this PEM file (default: SSL_CERT_FILE, or the system's authorities)

@@ -30,9 +30,9 @@ pub const ROWS: &[Row] = &[
         "Sets the type of the account key, which is created if there is none, or a PEM file with the key.",
         Apply::Issuer(issuer::account_key)),
     once("challenge", ISSUER, (1, 1), "http-01 | tls-alpn-01", "http-01",
-        "Sets how control of a name is proved to the authority. With `http-01` (or `http`), it connects to port 80; while a challenge is open, every \
-        listener without TLS responds to it, before any location, redirect or access rule. With `tls-alpn-01` (or `tls-alpn`, RFC 8737), it connects \
-        to port 443.",
+        "Sets how control of a name is proved to the authority. With `http-01` (or `http`), the authority connects to port 80; while a challenge is open, every \
+        listener without TLS responds to it, before any location, redirect or access rule. With `tls-alpn-01` (or `tls-alpn`, RFC 8737), the authority \
+        connects to port 443.",
         Apply::Issuer(issuer::challenge)),
     once("common_name_in_csr", ISSUER, (1, 1), "on | off", "off",
         "Includes the first name, or without names the first address, as common name in certificate requests. Some authorities reject such requests.",

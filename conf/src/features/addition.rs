@@ -31,7 +31,7 @@ impl Addition {
 pub const ROWS: &[Row] = &[
     once("add_before_body", HTTP_SERVER_LOCATION, (1, 1), "uri", "",
         "Adds the response to a subrequest before the body of a 200 response. The parameter is a path of the same server; an empty one disables this. \
-        Such a response has no ranges and no length, and its ETag is weak. A cached response does not contain the addition.",
+        Such a response has no length and does not support ranges, and its ETag is weak. A cached response does not contain the addition.",
         Apply::Level(|l, d, _| l.addition.before = Some(d.args[0].text.as_str().into()))),
     once("add_after_body", HTTP_SERVER_LOCATION, (1, 1), "uri", "",
         "Adds the response to a subrequest after the body, like `add_before_body`.",

@@ -61,7 +61,7 @@ pub const ROWS: &[Row] = &[
         Apply::Level(api)),
     often("api_allow", HTTP_SERVER_LOCATION, (1, MANY), "local | address | CIDR | unix: | all …", "",
         "Sets the clients that may use the API without a token. By default, `local` may read, and no client may make changes. If a token is set and \
-        this directive is not, no client may read without it either. The parameters are those of `proxy_cache_purge_allow`. These directives are \
+        this directive is not, no client may read without the token either. The parameters are those of `proxy_cache_purge_allow`. These directives are \
         inherited only if the current level has none.",
         Apply::Level(|l, d, r| l.api.right.allow(&d.args, r))).needing(Need::Api),
     once("api_token", HTTP_SERVER_LOCATION, (1, 1), "token", "",

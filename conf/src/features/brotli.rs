@@ -31,7 +31,7 @@ pub const ROWS: &[Row] = &[
          zstd and zstd to gzip. A cached response is compressed once, and the result is stored.",
         Apply::Level(|l, d, r| l.brotli.enabled = r.flag(&d.args[0]))),
     once("brotli_static", HTTP_SERVER_LOCATION, (1, 1), "on | off | always", "off",
-        "Sends the file with the additional suffix `.br` instead of the requested file if it exists: with `on`, to clients that accept br; with \
+        "Sends the file with the additional suffix `.br`, if it exists, instead of the requested file: with `on`, to clients that accept br; with \
         `always`, to all clients.",
         Apply::Level(|l, d, r| l.brotli.precoded = precoded(&d.args[0], r))),
     once("brotli_comp_level", HTTP_SERVER_LOCATION, (1, 1), "level", "6",

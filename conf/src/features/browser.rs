@@ -103,11 +103,11 @@ without_templates!(ModernBrowser);
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("modern_browser", HTTP_SERVER_LOCATION, (1, 2), "browser version | unlisted", "",
-        "Sets the version from which a browser is modern. The browser is `opera`, `msie`, `gecko`, `safari` or `konqueror`, the version for example \
-        `5.5` or `1.0.0.4`. With `unlisted`, a browser that matches neither this directive nor `ancient_browser` is modern.",
+        "Sets the lowest version of a browser that counts as modern. The browser is `opera`, `msie`, `gecko`, `safari` or `konqueror`, the version for example \
+        `5.5` or `1.0.0.4`. With `unlisted`, a browser that matches neither this directive nor `ancient_browser` counts as modern.",
         Apply::Level(modern)),
     often("ancient_browser", HTTP_SERVER_LOCATION, (1, MANY), "text …", "",
-        "Makes browsers ancient if their User-Agent contains one of the strings. `netscape4` stands for the regular expression `^Mozilla/[1-4]`.",
+        "Treats browsers as ancient if their User-Agent contains one of the strings. `netscape4` stands for the regular expression `^Mozilla/[1-4]`.",
         Apply::Level(ancient)),
     often("modern_browser_value", HTTP_SERVER_LOCATION, (1, 1), "text", "1",
         "Sets the value of `$modern_browser` for a modern browser.",

@@ -93,7 +93,7 @@ pub const ROWS: &[Row] = &[
         may be a variable.",
         Apply::Level(|l, d, r| l.charset.source = name(&d.args[0], r).map(|name| (name, d.args[0].span)))),
     once("override_charset", UP_TO_IF, (1, 1), "on | off", "off",
-        "Converts responses also from the charset that they specify.",
+        "Also converts responses that specify their own charset, from that charset.",
         Apply::Level(|l, d, r| l.charset.overrides = r.flag(&d.args[0]))),
     once("charset_types", HTTP_SERVER_LOCATION, (1, MANY), "type … | *",
         "text/html text/xml text/plain text/vnd.wap.wml application/javascript application/rss+xml",

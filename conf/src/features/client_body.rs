@@ -62,7 +62,7 @@ pub const ROWS: &[Row] = &[
         })),
     often("client_body_early_read", HTTP_SERVER, (1, MANY), "string …", "",
         "Reads the whole request body before the request is processed if one of the strings is neither empty nor `0`. Conditions can then use \
-        variables such as `$request_body`. The server's settings apply to reading, and also the `client_max_body_size` of the location.",
+        variables such as `$request_body`. Reading is subject to the server's settings, and also to the `client_max_body_size` of the location.",
         Apply::Level(|l, d, r| {
             let strings = d.args.iter().map(|word| r.template(word));
             l.client_body.early_read.get_or_insert_default().extend(strings);

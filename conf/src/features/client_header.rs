@@ -44,7 +44,7 @@ pub const ROWS: &[Row] = &[
             l.client_header.max_fields = number.map(|number| number as usize);
         })),
     once("ignore_invalid_headers", HTTP_SERVER, (1, 1), "on | off", "on",
-        "Does not pass fields to the upstream whose names contain characters other than letters, digits and hyphens. A request with a name that is \
+        "Drops request fields whose names contain characters other than letters, digits and hyphens, instead of passing them to the upstream. A request with a name that is \
         not a token (RFC 9110 §5.1) is always rejected.",
         Apply::Level(|l, d, r| l.client_header.ignore_invalid = r.flag(&d.args[0]))),
     once("underscores_in_headers", HTTP_SERVER, (1, 1), "on | off", "off",

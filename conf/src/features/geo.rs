@@ -28,8 +28,8 @@ pub const ROWS: &[Row] = &[
     often("geo", HTTP, (1, 2), "[$address] $variable { network value; … }", "",
         "Creates a variable whose value depends on the client's address, or on the address in another variable. Lines contain networks in CIDR \
         notation, of which the smallest matching one applies, or after `ranges;` IPv4 ranges such as `10.0.0.0-10.0.0.9`. `default` applies to all \
-        other addresses; `delete` removes a network or range; `include` reads lines from a file. If a client is a `proxy`, its X-Forwarded-For is \
-        used: the last address, or with `proxy_recursive;` the last address that is not a `proxy`. With `volatile;`, the value is not cached during \
+        other addresses; `delete` removes a network or range; `include` reads lines from a file. If a client matches `proxy`, its X-Forwarded-For \
+        is used: the last address, or with `proxy_recursive;` the last address that does not match `proxy`. With `volatile;`, the value is not cached during \
         a request.",
         Apply::Make(read)),
 ];

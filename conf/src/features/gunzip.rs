@@ -17,7 +17,7 @@ settings! {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("gunzip", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-        "Decompresses gzip responses for clients that do not accept gzip. Such a response has no ranges and no length.",
+        "Decompresses gzip responses for clients that do not accept gzip. Such a response has no length and does not support ranges.",
         Apply::Level(|l, d, r| l.gunzip.enabled = r.flag(&d.args[0]))),
     idle("gunzip_buffers", HTTP_SERVER_LOCATION, (2, 2), "number size",
         "Buffers for decompressed output.",

@@ -66,7 +66,7 @@ pub const ROWS: &[Row] = &[
         "Compresses responses for clients that accept gzip. A cached response is compressed once, and the result is stored.",
         Apply::Level(|l, d, r| l.gzip.enabled = r.flag(&d.args[0]))),
     once("gzip_static", HTTP_SERVER_LOCATION, (1, 1), "on | off | always", "off",
-        "Sends the file with the additional suffix `.gz` instead of the requested file if it exists: with `on`, to clients that accept gzip; with \
+        "Sends the file with the additional suffix `.gz`, if it exists, instead of the requested file: with `on`, to clients that accept gzip; with \
         `always`, to all clients.",
         Apply::Level(|l, d, r| l.gzip.precoded = precoded(&d.args[0], r))),
     once("gzip_comp_level", HTTP_SERVER_LOCATION, (1, 1), "level", "1",

@@ -18,7 +18,7 @@ use crate::tree::{Directive, Word};
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("match", HTTP, (1, 1), "name { … }", "",
-        "Defines the conditions that a response to a `health_check` must meet, all of them. `status 200-399 404;` and `status ! 500;` test the \
+        "Defines the conditions that a response to a `health_check` must meet. All must be met. `status 200-399 404;` and `status ! 500;` test the \
         status. `header Content-Type = text/html;`, `!=`, `~` and `!~` compare a field with a value or a regular expression; `header X;` and `header \
         ! X;` test whether it is present. `body ~ \"regex\";` and `!~` test the first 256 KiB of the body. `require $variable …;` requires that the \
         variables are neither empty nor `0`.",

@@ -78,7 +78,7 @@ pub const ROWS: &[Row] = &[
         "The status of rejected requests, 400 to 599.",
         Apply::Level(|l, d, r| l.limit_req.too_much.status(d, r))),
     once("limit_req_log_level", HTTP_SERVER_LOCATION, (1, 1), "info | notice | warn | error", "error",
-        "The level at which rejected requests are logged. Delayed requests are logged at a level less severe by one.",
+        "The level at which rejected requests are logged. Delayed requests are logged one level lower.",
         Apply::Level(|l, d, r| l.limit_req.too_much.log_level(d, r))),
     once("limit_req_dry_run", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
         "Counts and logs requests without limiting them. The result is in `$limit_req_status`.",

@@ -29,7 +29,7 @@ settings! {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("lingering_close", HTTP_SERVER_LOCATION, (1, 1), "off | on | always", "on",
-        "Reads and discards data that a client still sends before its connection is closed, so that the client can read the response. `on`: only if \
+        "Reads and discards data that a client is still sending before its connection is closed, so that the client can read the response. `on`: only if \
         data was left unread; `always`: always.",
         Apply::Level(|l, d, r| {
             use LingeringClose::{Always, Off, On};

@@ -171,7 +171,7 @@ pub const ROWS: &[Row] = &[
         })),
     once("open_log_file_cache", HTTP_SERVER_LOCATION, (1, 4),
         "max=number [inactive=time] [min_uses=number] [valid=time] | off", "off",
-        "Keeps log files open whose paths contain variables, at most `max` (up to 1024). A file is kept after `min_uses` (1) lines, and closed if it \
+        "Keeps open at most `max` (up to 1024) log files whose paths contain variables. A file is kept after `min_uses` (1) lines, and closed if it \
         was not used for `inactive` (10s). Every `valid` (60s), its name is checked. A reload and `USR1` close all files.",
         Apply::Level(kept)),
     once("log_subrequest", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",

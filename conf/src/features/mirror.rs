@@ -20,11 +20,11 @@ settings! {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("mirror", HTTP_SERVER_LOCATION, (1, 1), "uri | off", "off",
-        "Sends a copy of each request to this path of the same server as a subrequest, and ignores the response. If there are several paths, each \
-        gets a copy. Neither the response to the client nor the next request on its connection waits for copies. While it is in progress, a copy \
-        uses one of the `worker_connections`, and its connection to an upstream another one. Unfinished copies use at most a quarter of the \
+        "Sends a copy of each request to this path of the same server as a subrequest, and ignores the response. If there are several paths, a \
+        copy is sent to each. Neither the response to the client nor the next request on its connection waits for copies. While it is in progress, a copy \
+        uses one of the `worker_connections`, and its connection to an upstream uses another. Unfinished copies use at most a quarter of the \
         connections that a worker opens to upstreams, and those of one client connection at most half of that. A copy that would exceed this is \
-        dropped; a warning is logged at most every 10 seconds.",
+        dropped; a warning is logged at most once every 10 seconds.",
         Apply::Level(mirror)),
     once("mirror_request_body", HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
         "Sends the request body with copies. If on, the body is read completely before the request is processed further.",

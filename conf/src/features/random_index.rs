@@ -16,6 +16,6 @@ settings! {
 pub const ROWS: &[Row] = &[
     once("random_index", LOCATION, (1, 1), "on | off", "off",
         "Responds to requests for a directory with one of its files, selected at random, before `index` is processed. Names that begin with a dot are \
-        omitted. An empty directory is handled as without this directive.",
+        omitted. An empty directory is handled as if this directive were not set.",
         Apply::Level(|l, d, r| l.random_index.enabled = r.flag(&d.args[0]))),
 ];

@@ -31,12 +31,12 @@ settings! {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("max_ranges", HTTP_SERVER_LOCATION, (1, 1), "number", "",
-        "The maximum number of ranges in a request; if there are more, the response is complete. 0 disables ranges.",
+        "The maximum number of ranges in a request; if there are more, the whole response is sent. 0 disables ranges.",
         Apply::Level(|l, d, r| {
             l.ranges.max = r.number(&d.args[0], 0, u64::from(u32::MAX)).map(|number| Some(number as u32));
         })),
     once("etag", HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
-        "Adds an ETag to responses with files.",
+        "Adds an ETag to responses that are served from files.",
         Apply::Level(|l, d, r| l.ranges.etag = r.flag(&d.args[0]))),
     once("if_modified_since", HTTP_SERVER_LOCATION, (1, 1), "off | exact | before", "exact",
         "Sets how If-Modified-Since is compared with the time of modification. `off`: not at all. `exact`: the times must be equal. `before`: the \

@@ -28,6 +28,6 @@ impl Feature for RecursiveErrorPagesLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("recursive_error_pages", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-        "Applies `error_page` also to requests that `error_page` has redirected. A request may change its URI 10 times.",
+        "Applies `error_page` to requests that `error_page` has already redirected, too. A request may change its URI 10 times.",
         Apply::Level(|l, d, r| l.recursive_error_pages.recursive = r.flag(&d.args[0]))),
 ];

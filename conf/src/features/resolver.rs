@@ -26,8 +26,8 @@ const SYNTAX: &str = "address … [valid=time] [ipv4=on|off] [ipv6=on|off] [stat
 pub const ROWS: &[Row] = &[
     once("resolver", HTTP_SERVER_LOCATION, (1, super::MANY), SYNTAX, "",
         "Sets the name servers (default port 53) that resolve the host of a `proxy_pass` with variables and the servers of an upstream with \
-        `resolve`. A result is cached for its TTL, or for the time in `valid=`. Without a resolver, the operating system resolves names, also with \
-        its hosts file. With `status_zone=`, the API counts requests and responses.",
+        `resolve`. A result is cached for its TTL, or for the time in `valid=`. Without a resolver, the operating system resolves names, including \
+        those in its hosts file. With `status_zone=`, the API counts requests and responses.",
         Apply::Level(|l, d, r| l.resolver.servers = resolver(d, r).map(Some))),
     once("resolver", UPSTREAM, (1, super::MANY), SYNTAX, "",
         "Sets the name servers for the servers of this group, instead of those in the `http` block.",

@@ -36,7 +36,7 @@ pub const ROWS: &[Row] = &[
         "Sends responses without a length in chunks to HTTP/1.1 clients. If off, such a response ends with the connection.",
         Apply::Level(|l, d, r| l.send.chunked = r.flag(&d.args[0]))),
     once("http2_chunk_size", HTTP_SERVER_LOCATION, (1, 1), "size", "8k",
-        "The maximum size of a response body's part in one HTTP/2 frame. A client may require smaller ones.",
+        "The maximum amount of a response body in one HTTP/2 frame. A client may require smaller frames.",
         Apply::Level(http2_chunk_size)),
     idle("send_lowat", HTTP_SERVER_LOCATION, (1, 1), "size",
         "The low-water mark of client sockets.",

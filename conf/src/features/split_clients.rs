@@ -16,7 +16,7 @@ const ALL: u64 = 10_000;
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("split_clients", HTTP, (2, 2), "string $variable { percent value; … * value; }", "",
-        "Creates a variable that has each value for a percentage of clients. The string identifies a client, as in `split_clients $remote_addr \
+        "Creates a variable whose value depends on the client: each value is used for a percentage of clients. The string identifies a client, as in `split_clients $remote_addr \
         $variant { 0.5% .one; 20% .two; * \"\"; }`. The same string always gets the same value, and the same as in nginx. A percentage has at most \
         two decimals; `*` is the remainder.",
         Apply::Make(read)),

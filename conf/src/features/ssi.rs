@@ -30,7 +30,7 @@ pub const ROWS: &[Row] = &[
         "Processes SSI commands in responses, `<!--# command parameter=\"value\" … -->`, as in nginx: `include` (`virtual`, `file`, `wait`, `set`, \
         `stub`), `echo` (`var`, `default`, `encoding`), `set` (`var`, `value`), `if`, `elif` (`expr`), `else`, `endif`, `block` (`name`), \
         `endblock`, `config` (`errmsg`, `timefmt`). Included parts are subrequests, handled like other requests of their location. The cache stores \
-        responses with their commands, which are executed for each client. Such a response has no ranges and no length. Responses with a \
+        responses with their commands, which are executed for each client. Such a response has no length and does not support ranges. Responses with a \
         Content-Encoding and partial responses (206) are not processed. A page may have 1,000 subrequests, nested 51 deep, and 1 MiB of variables \
         and blocks.",
         Apply::Level(|l, d, r| l.ssi.enabled = r.flag(&d.args[0]))),

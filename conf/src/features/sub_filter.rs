@@ -38,7 +38,7 @@ settings! {
 pub const ROWS: &[Row] = &[
     often("sub_filter", HTTP_SERVER_LOCATION, (2, 2), "text replacement", "",
         "Replaces a string in the bodies of responses. Both strings may contain variables. Case is ignored. If several match at the same position, \
-        the first is used. Such a response has no ranges and no length. Responses with a Content-Encoding and partial responses (206) are not \
+        the first is used. Such a response has no length and does not support ranges. Responses with a Content-Encoding and partial responses (206) are not \
         processed. These directives are inherited only if the current level has none.",
         Apply::Level(sub_filter)),
     once("sub_filter_once", HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",

@@ -268,12 +268,12 @@ pub const ROWS: &[Row] = &[
         Apply::Level(|l, d, r| l.tls.rejects = r.flag(&d.args[0]).map(|rejects| (rejects, d.span)))),
     once("ssl_stapling", HTTP_SERVER, (1, 1), "on | off", "off",
         "Sends an OCSP response in each handshake (OCSP stapling, RFC 6066 §8), either from `ssl_stapling_file` or from the responder specified in \
-        the certificate. The latter is fetched in the background, verified, sent until it expires, and renewed in time. This also applies to each \
+        the certificate. A response from the responder is fetched in the background, verified, sent until it expires, and renewed in time. This also applies to each \
         `$acme_certificate`.",
         Apply::Level(|l, d, r| l.tls.stapling = r.flag(&d.args[0]))),
     once("ssl_stapling_file", HTTP_SERVER, (1, 1), "file", "",
         "Sets a file with the OCSP response in DER format, which is used instead of fetching it. If there are several certificates, it applies to the \
-        one to which it refers.",
+        one that the response is about.",
         Apply::Level(|l, d, r| l.tls.stapled = Some(pem_file(&d.args[0], "OCSP response", r).0))),
     once("ssl_stapling_responder", HTTP_SERVER, (1, 1), "URL", "",
         "Sets the URL of the OCSP responder (`http://`), instead of the one specified in the certificate.",
@@ -286,7 +286,7 @@ pub const ROWS: &[Row] = &[
         "Compresses certificates for TLS 1.3 clients that support it (RFC 8879), with brotli or zlib. Each certificate is compressed once.",
         Apply::Level(|l, d, r| l.tls.compresses_certificates = r.flag(&d.args[0]))),
     once("ssl_buffer_size", HTTP_SERVER, (1, 1), "size", "16k",
-        "The maximum size of a response's part in one TLS record. Small records arrive sooner over a slow network; large records need less CPU.",
+        "The maximum amount of a response in one TLS record. Small records arrive sooner over a slow network; large records need less CPU.",
         Apply::Level(|l, d, r| l.tls.record_size = record_size(&d.args[0], r))),
     idle("ssl_early_data", HTTP_SERVER, (1, 1), "on | off",
         "Accepts requests in the early data of TLS 1.3.",

@@ -76,7 +76,7 @@ pub const ROWS: &[Row] = &[
         codes, ranges and classes. A server is ejected after `consecutive_errors` (5) in a row; 0 disables this. It is also ejected if its share of \
         successful responses within `interval` (10s) is below the mean of all servers by more than 1.9 standard deviations and by 5 percentage \
         points. This requires at least five servers with at least `requests` (100) responses each; 0 disables it. The first ejection lasts `time` \
-        (30s), the second twice as long, and so on up to five minutes; each interval in service takes back one step. At most `max` (50%) of the \
+        (30s), the second twice as long, and so on up to five minutes; each interval in service reverses one step. At most `max` (50%) of the \
         group is ejected, and never the last available server: if the others fail, an ejected server returns early. A returning server is subject to \
         `slow_start`. A client that knows a URL with an error response can cause an ejection; `status=502,503,504` excludes errors of the \
         application.",

@@ -93,7 +93,7 @@ impl Feature for UserIdLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("userid", HTTP_SERVER_LOCATION, (1, 1), "on | v1 | log | off", "off",
-        "Sets a cookie that identifies the client if a request has none, of version 2 (`on`) or version 1 (`v1`). `log` sets no cookies, but reads \
+        "Sets a cookie of version 2 (`on`) or version 1 (`v1`) that identifies the client, if a request has none. `log` sets no cookies, but reads \
         received ones. The cookie is never stored with a response.",
         Apply::Level(mode)),
     once("userid_name", HTTP_SERVER_LOCATION, (1, 1), "name", "uid",

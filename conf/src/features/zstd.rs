@@ -27,7 +27,7 @@ pub const ROWS: &[Row] = &[
          zstd and zstd to gzip. A cached response is compressed once, and the result is stored.",
         Apply::Level(|l, d, r| l.zstd.enabled = r.flag(&d.args[0]))),
     once("zstd_static", HTTP_SERVER_LOCATION, (1, 1), "on | off | always", "off",
-        "Sends the file with the additional suffix `.zst` instead of the requested file if it exists: with `on`, to clients that accept zstd; with \
+        "Sends the file with the additional suffix `.zst`, if it exists, instead of the requested file: with `on`, to clients that accept zstd; with \
         `always`, to all clients.",
         Apply::Level(|l, d, r| l.zstd.precoded = precoded(&d.args[0], r))),
     once("zstd_comp_level", HTTP_SERVER_LOCATION, (1, 1), "level", "1",

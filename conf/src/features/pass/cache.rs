@@ -174,8 +174,8 @@ macro_rules! rows {
                 "Sends HEAD to the upstream as GET, so that the response can be cached. If off, the key should contain `$request_method`.",
                 Apply::Pass($family, |l, d, r| l.cache.convert_head = r.flag(&d.args[0]))),
             once(concat!($prefix, "_cache_max_range_offset"), HTTP_SERVER_LOCATION, (1, 1), "number", "",
-                "Passes requests for a range that begins beyond this number of bytes to the upstream unchanged, and caches the part, only the latest \
-                one per URL. Without this directive, the whole response is always fetched. For seeking in large files, see `slice`.",
+                "Passes requests for a range that begins beyond this number of bytes unchanged to the upstream, and caches the part that is returned. Only the \
+                latest part of each URL is kept. Without this directive, the whole response is always fetched. For seeking in large files, see `slice`.",
                 Apply::Pass($family, |l, d, r| l.cache.max_range_offset = r.offset(&d.args[0]))),
             once(concat!($prefix, "_cache_client_control"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
                 "Obeys Cache-Control and Pragma in requests (RFC 9111 §5.2.1). A client can then force a refresh, or require a stored response. It is \

@@ -75,8 +75,8 @@ pub const TLS_ROWS: &[Row] = secure::rows!("grpc", secure_of, "$proxy_host");
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("grpc_pass", LOCATION_IF, (1, 1), "address", "",
-        "Passes gRPC calls over HTTP/2 to an upstream group, `host:port` or `unix:/path`, after `grpc://`, which may be omitted, or `grpcs://` for \
-        TLS. Calls share connections, and both sides may send at the same time. If the parameter contains variables, its value is the whole address.",
+        "Passes gRPC calls over HTTP/2 to an upstream group, `host:port` or `unix:/path`, preceded by `grpc://`, which may be omitted, or by \
+        `grpcs://` for TLS. Calls share connections, and both sides may send at the same time. If the parameter contains variables, its value is the whole address.",
         Apply::Level(target::read_grpc)),
     often("grpc_set_header", HTTP_SERVER_LOCATION, (2, 2), "field value", "Host $proxy_host",
         "Sets a field of requests to the upstream. An empty value removes it. These directives are inherited only if the current level has none. The \

@@ -170,7 +170,7 @@ pub const TLS_ROWS: &[Row] = secure::rows!("proxy", secure_of, "$proxy_host");
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("proxy_pass", LOCATION_IF.or(Contexts::only(Context::LimitExcept)), (1, 1), "URL", "",
-        "Passes requests to an upstream group, `host:port` or `unix:/path`, each after `http://` or `https://`. A URI in the parameter replaces the \
+        "Passes requests to an upstream group, `host:port` or `unix:/path`, each preceded by `http://` or `https://`. A URI in the parameter replaces the \
         part of the request URI that matches the location's prefix; without one, the request URI is passed unchanged. If the parameter contains \
         variables, its value is the whole URL.",
         Apply::Level(|l, d, r| target::read(Family::Proxy, l, d, r))),

@@ -118,20 +118,20 @@ macro_rules! rows {
                 or refers to a person (X-User, X-Actor …). A field that the key contains or that `proxy_set_header` clears is not a credential. A \
                 value derived from a credential is one too if it reaches the upstream: through `set`, `map`, a capture, `auth_request_set`, a \
                 parameter, `proxy_set_body`, `proxy_ssl_certificate`, `root`, or the URL of a rewrite or an internal redirect, unless the key \
-                contains that URL. The same applies to what an `if` decides by a credential: the values that its block sets, and where its block \
-                passes the request. A field with such a name that the configuration sets is a credential if its value comes from the client, unless \
+                contains that URL. The same applies if the condition of an `if` depends on a credential: to the values that its block sets, and to the address \
+                to which its block passes the request. A field with such a name that the configuration sets is a credential if its value comes from the client, unless \
                 the key contains that value.",
                 Apply::Pass($family, sharing::credentials)).needing(Need::Cache),
             once(concat!($prefix, "_cache_vary"), HTTP_SERVER_LOCATION, (1, 3), "off | [origin] [unlisted] [address]", "off",
                 concat!("Varies responses by more request fields than those in Vary. `origin`: by Origin, unless the response has \
                 `Access-Control-Allow-Origin: *`. `unlisted`: by Accept, Accept-Language, whether the client is a phone, and every field that is \
-                not known to be harmless. Harmless are other parts of User-Agent, Referer, Sec-Fetch-Site and -User, Sec-CH-UA and -Platform, \
-                and fields of traces (Traceparent, X-Request-Id, X-B3-TraceId …), caches and connections (Cache-Control, Range, If-None-Match \
+                not known to be harmless. The harmless ones are the other parts of User-Agent, Referer, Sec-Fetch-Site and -User, Sec-CH-UA \
+                and -Platform, and fields of traces (Traceparent, X-Request-Id, X-B3-TraceId …), caches and connections (Cache-Control, Range, If-None-Match \
                 …); for credentials, see `", $prefix, "_cache_credentials`. `address`: by the client's address if the upstream receives it: in fields that \
                 the configuration sets (X-Real-IP, X-Forwarded-For …), in parameters, a body, the URL, by `proxy_bind` or `proxy_protocol`, or \
-                in fields from a `trusted_proxy`; or if the configuration chooses by it how to handle the request (in `if`, `rewrite`, \
-                `try_files` or `index`, or by `deny` with an `error_page`). A response with `public` or `s-maxage` does not vary by it. Such fields (True-Client-IP, CF-Connecting-IP \
-                …) from other clients are not passed on. With any of the three, a response with Content-Encoding varies by Accept-Encoding."),
+                in fields from a `trusted_proxy`; or if the configuration uses it to decide how to handle the request (in `if`, `rewrite`, \
+                `try_files` or `index`, or by `deny` with an `error_page`). A response with `public` or `s-maxage` does not vary by it. Fields that name a client's address (True-Client-IP, \
+                CF-Connecting-IP …) are passed on only from a `trusted_proxy`. With any of the three, a response with Content-Encoding varies by Accept-Encoding."),
                 Apply::Pass($family, sharing::vary)).needing(Need::Cache),
             once(concat!($prefix, "_cache_invalidation"), HTTP_SERVER_LOCATION, (1, 1), "on | off | rate=number r/s",
                 "on",

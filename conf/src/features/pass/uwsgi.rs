@@ -82,7 +82,7 @@ pub const ROWS: &[Row] = &[
         Apply::Level(|l, d, r| params::pass(Family::Uwsgi, l, d, r))),
     often("uwsgi_param", HTTP_SERVER_LOCATION, (2, 3), "name value [if_not_empty]", "",
         "Sets a parameter for the application; with `if_not_empty`, only if the value is not empty. Request fields are passed as parameters \
-        (`HTTP_ACCEPT` …), unless a parameter with the same name is set; for SCGI, CONTENT_LENGTH is too. For uwsgi, all parameters of a request are \
+        (`HTTP_ACCEPT` …), and for SCGI also CONTENT_LENGTH, unless a parameter with the same name is set. For uwsgi, all parameters of a request are \
         limited to 64 KiB. These directives are inherited only if the current level has none.",
         Apply::Level(|l, d, r| of(l).params.get_or_insert_default().read(d, r))),
     once("uwsgi_modifier1", HTTP_SERVER_LOCATION, (1, 1), "number", "0",

@@ -21,7 +21,7 @@ macro_rules! families {
 }
 
 families! { SERVERS of HttpSnapshot {
-    "millstream_zone_responses_total" Counter "Completed requests, by the zone of their server and status class; `none` had no response."
+    "millstream_zone_responses_total" Counter "Completed requests, by the zone of their server and by status class; `none` means that there was no response."
         |s, labels, zone| responses(s, labels, zone);
     "millstream_zone_processing" Gauge "Requests in progress, by zone, except those that complete at once, such as hits in memory."
         |s, labels, zone| s.value(labels, zone.processing);
@@ -36,9 +36,9 @@ families! { SERVERS of HttpSnapshot {
 } }
 
 families! { LOCATIONS of LocationSnapshot {
-    "millstream_location_responses_total" Counter "Completed requests, by the zone of their location and status class; `none` had no response."
+    "millstream_location_responses_total" Counter "Completed requests, by the zone of their location and by status class; `none` means that there was no response."
         |s, labels, location| responses(s, labels, &location.http);
-    "millstream_location_processing" Gauge "Requests in progress, by location, as for zones."
+    "millstream_location_processing" Gauge "Requests in progress, by location, except those that complete at once, such as hits in memory."
         |s, labels, location| s.value(labels, location.http.processing);
     "millstream_location_bytes_received_total" Counter "Bytes received from clients, by location."
         |s, labels, location| s.value(labels, location.http.received);
@@ -50,11 +50,11 @@ families! { LOCATIONS of LocationSnapshot {
         |s, labels, location| s.histogram(labels, &location.http.latency);
     "millstream_origin_requests_total" Counter "Requests to upstream servers on behalf of clients, by location, including retries."
         |s, labels, location| s.value(labels, location.origin.requests);
-    "millstream_origin_duration_seconds_total" Counter "Duration of these, by location."
+    "millstream_origin_duration_seconds_total" Counter "Duration of requests to upstream servers on behalf of clients, by location."
         |s, labels, location| s.time(labels, location.origin.time);
     "millstream_origin_saved_requests_total" Counter "Requests served from the cache without an upstream server, by location."
         |s, labels, location| s.value(labels, location.origin.saved_requests);
-    "millstream_origin_saved_duration_seconds_total" Counter "Time that the upstream servers would have taken for these, estimated from their mean time."
+    "millstream_origin_saved_duration_seconds_total" Counter "Time that the upstream servers would have taken for the requests served from the cache, by location, estimated from their mean time."
         |s, labels, location| s.time(labels, location.origin.saved_time);
 } }
 
@@ -92,11 +92,11 @@ families! { PEERS of UpstreamPeer {
 families! { CACHES of CacheSnapshot {
     "millstream_cache_responses_total" Counter "Responses to requests handled by a cache zone, by `$upstream_cache_status`."
         |s, labels, cache| by_status(s, labels, &cache.responses);
-    "millstream_cache_bytes_total" Counter "Bytes of these, as sent to clients."
+    "millstream_cache_bytes_total" Counter "Bytes of responses to requests handled by a cache zone, as sent to clients."
         |s, labels, cache| by_status(s, labels, &cache.bytes);
     "millstream_cache_waits_total" Counter "Requests that waited for the response to another request (`proxy_cache_lock`)."
         |s, labels, cache| s.value(labels, cache.waits);
-    "millstream_cache_wait_seconds_total" Counter "Time that these waited."
+    "millstream_cache_wait_seconds_total" Counter "Time that requests waited for the response to another request."
         |s, labels, cache| s.time(labels, cache.waited);
     "millstream_cache_stale_on_error_total" Counter "Stale responses sent because the upstream failed, and background refreshes that failed."
         |s, labels, cache| s.value(labels, cache.stale_on_error);
@@ -107,7 +107,7 @@ families! { TIERS of CacheTier {
         |s, labels, tier| s.value(labels, tier.entries);
     "millstream_cache_size_bytes" Gauge "Bytes in a tier of a cache zone."
         |s, labels, tier| s.value(labels, tier.bytes);
-    "millstream_cache_max_size_bytes" Gauge "The limit on these bytes, if there is one."
+    "millstream_cache_max_size_bytes" Gauge "The limit on the bytes in a tier of a cache zone, if there is one."
         |s, labels, tier| tier.max_bytes.into_iter().for_each(|most| s.value(labels, most));
     "millstream_cache_evictions_total" Counter "Entries removed from a tier of a cache zone to make room."
         |s, labels, tier| s.value(labels, tier.evictions);
