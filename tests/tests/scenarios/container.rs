@@ -126,7 +126,7 @@ fn a_command_written_for_the_image_of_nginx_does_what_it_did_there() {
         let prefix = templates(TEMPLATE);
         let output = entry(&prefix, words, &[("PORT", &*port), ("NAME", "x.example")]);
         assert!(output.status.success(), "{words:?}: {}", said(&output));
-        assert!(said(&output).contains("a.conf created ") && said(&output).contains("test is successful"));
+        assert!(said(&output).contains("made/a.conf from ") && said(&output).contains("test is successful"));
         assert!(prefix.read("made/a.conf").contains("x.example"));
         // What is no start writes nothing.
         fs::remove_file(prefix.join("made/a.conf")).expect("own file");

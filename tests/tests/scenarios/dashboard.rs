@@ -196,7 +196,7 @@ fn strangers_and_their_pages_are_refused_and_the_own_page_may_purge() {
     );
     assert_eq!(looked.server.get("/a").status, 200);
     assert_eq!(looked.origin.count(), 2);
-    looked.server.says("dashboard refused: a web page of another origin");
+    looked.server.says("dashboard refused: the request was sent by a web page of another origin");
 }
 
 #[test]

@@ -163,7 +163,7 @@ fn the_page_fits_a_phone_and_asks_for_the_token() {
     };
     let looked = Looked::start("api_token 0123456789abcdef;");
     window.go(&format!("http://127.0.0.1:{}/", looked.port));
-    wait::until("it asks for the token", || window.text("#token").contains("A token is asked for"));
+    wait::until("it asks for the token", || window.text("#token").contains("A token is required"));
     window.write("#token-text", "0123456789abcdef");
     window.click("#token button");
     wait::until("it follows", || window.text("#state") == "live");

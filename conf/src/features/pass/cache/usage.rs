@@ -315,7 +315,7 @@ fn ask_for_slices(of: &Of<'_>) -> String {
     if !matches!(of.family, Family::Proxy) {
         let param = of.family.directive("param");
         return format!(
-            "write {param} HTTP_RANGE $slice_range; beside the other {param} directives, since those of a location replace inherited ones"
+            "write {param} HTTP_RANGE $slice_range; next to the other {param} directives, since those of a location replace inherited ones"
         );
     }
     let mut fields: Vec<String> = (of.sent.fields.iter())
