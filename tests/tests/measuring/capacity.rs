@@ -66,7 +66,7 @@ fn a_second_server_that_waits_doubles_the_throughput_and_the_api_is_the_limit() 
     assert!(together <= 440.0, "{together}");
     // With one connection kept where 32 are in use, each lull closes some.
     assert!(row["below"]["opened_per_second"].as_f64().is_some_and(|opened| opened > 1.0), "{row}");
-    assert!(text.contains("With keepalive 1 the proxy opened "), "{text}");
+    assert!(text.contains("With keepalive 1, the proxy opened "), "{text}");
 }
 
 #[test]

@@ -446,7 +446,7 @@ fn every_step_is_printed_as_a_configuration_that_the_program_accepts() {
         let printed =
             command(&["ladder", "--print", step, "http://127.0.0.1:8000/page"]).output().expect("it runs");
         assert!(printed.status.success(), "{step}");
-        let file = prefix.write("nginx.conf", &String::from_utf8_lossy(&printed.stdout));
+        let file = prefix.write("nginx.conf", &printed.stdout);
         let tested =
             command(&["-t", "-q", "-p"]).arg(prefix.path()).arg("-c").arg(file).output().expect("it runs");
         let said = String::from_utf8_lossy(&tested.stderr).into_owned();
