@@ -196,7 +196,7 @@ fn is_named_so(name: &[u8]) -> bool {
     let begins = |start: &&[u8]| name.get(..start.len()).is_some_and(|own| cgi_name::is_same(own, start));
     let ends =
         |end: &&[u8]| name.len().checked_sub(end.len()).is_some_and(|at| cgi_name::is_same(&name[at..], end));
-    let is_nobodys = OF_NOBODY.iter().any(|start| begins(start)) || DESCRIPTIONS.iter().any(|end| ends(end));
+    let is_nobodys = OF_NOBODY.iter().any(begins) || DESCRIPTIONS.iter().any(ends);
     !is_nobodys && ((0..name.len()).any(|at| begins_with_word(&name[at..])) || has_telling_segment(name))
 }
 

@@ -105,7 +105,10 @@ fn a_reload_under_load_loses_no_request() {
 fn streams_are_for_http_2_and_bounded() {
     for (arguments, words) in [
         (&["-m", "20", "http://127.0.0.1:1/"][..], "add --http2"),
-        (&["--http2", "-m", "5000", "-n", "9", "-c", "1", "http://127.0.0.1:1/"], "more than the maximum of 1000"),
+        (
+            &["--http2", "-m", "5000", "-n", "9", "-c", "1", "http://127.0.0.1:1/"],
+            "more than the maximum of 1000",
+        ),
     ] {
         let (status, _, complained) = bench(arguments);
         assert_eq!(status, 1, "{complained}");
