@@ -180,7 +180,7 @@ pub(crate) fn run(options: &Options, programs: &Programs) -> Result<String, Stri
 fn counting(files: &Prefix) -> Result<String, String> {
     let text = std::fs::read_to_string(workspace().join(http2::FILE)).map_err(|error| error.to_string())?;
     let page = format!("location = {COUNT} {{ stub_status; access_log off; }}\n        location / {{");
-    let path = files.write("counting.conf", &text.replace("location / {", &page));
+    let path = files.write("counting.conf", text.replace("location / {", &page));
     Ok(path.to_str().unwrap_or_default().to_owned())
 }
 

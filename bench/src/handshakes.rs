@@ -89,7 +89,7 @@ pub(crate) fn run(options: &Options, ours: &Path) -> Result<String, String> {
 fn without_tickets(files: &Prefix) -> Result<String, String> {
     let text = std::fs::read_to_string(workspace().join(FILE)).map_err(|error| format!("{FILE}: {error}"))?;
     let path =
-        files.write("cached.conf", &text.replace("ssl_session_tickets on;", "ssl_session_tickets off;"));
+        files.write("cached.conf", text.replace("ssl_session_tickets on;", "ssl_session_tickets off;"));
     Ok(path.to_str().unwrap_or_default().to_owned())
 }
 

@@ -128,7 +128,7 @@ pub(crate) fn train(millstream: &Path, origin_port: u16) -> Result<(), String> {
 
 fn secured(files: &Prefix) -> Result<String, String> {
     let text = std::fs::read_to_string(workspace().join(FILE)).map_err(|error| format!("{FILE}: {error}"))?;
-    let path = files.write("tls.conf", &text.replace("@PORT@;", "@PORT@ ssl;"));
+    let path = files.write("tls.conf", text.replace("@PORT@;", "@PORT@ ssl;"));
     Ok(path.to_str().unwrap_or_default().to_owned())
 }
 

@@ -190,8 +190,8 @@ pub(crate) fn configure(
 fn certify(prefix: &Prefix) -> Result<(), String> {
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]);
     let made = made.map_err(|error| format!("no certificate: {error}"))?;
-    prefix.write("certificate.pem", &made.cert.pem());
-    prefix.write("key.pem", &made.signing_key.serialize_pem());
+    prefix.write("certificate.pem", made.cert.pem());
+    prefix.write("key.pem", made.signing_key.serialize_pem());
     Ok(())
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn run(options: &Options, programs: &Programs) -> Result<String, Stri
     let file = std::fs::read_to_string(workspace().join(FILE)).map_err(|error| format!("{FILE}: {error}"))?;
     let dashboard = ports::free();
     let changed = |name: &str, place: &str, directives: &str| {
-        let path = files.write(name, &file.replacen(place, &format!("{place} {directives}"), 1));
+        let path = files.write(name, file.replacen(place, &format!("{place} {directives}"), 1));
         path.to_str().unwrap_or_default().to_owned()
     };
     let alone = changed("alone.conf", "location / {", "status_zone off;");

@@ -66,7 +66,7 @@ impl Authority {
             // Of several it chooses by chance where none is asked for.
             "profiles": { "default": { "description": "for tests", "validityPeriod": plan.validity } },
         }});
-        folder.write("pebble.json", &configuration.to_string());
+        folder.write("pebble.json", configuration.to_string());
         let faults =
             plan.faults.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let names = NameServer::start();
@@ -91,7 +91,7 @@ impl Authority {
         if self.responder.is_some() {
             // In its name the responder speaks.
             for (path, file) in [("intermediates", "ca.pem"), ("intermediate-keys", "ca.key")] {
-                self.folder.write(file, &self.manage(&format!("{path}/0")));
+                self.folder.write(file, self.manage(&format!("{path}/0")));
             }
         }
     }

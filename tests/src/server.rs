@@ -253,7 +253,7 @@ impl Server {
         let port = self.port.to_string();
         let mut all = vec![("DIR", self.prefix.path().to_str().unwrap_or_default()), ("PORT", port.as_str())];
         all.extend_from_slice(values);
-        self.prefix.write("nginx.conf", &fit(&fill(template, &all)));
+        self.prefix.write("nginx.conf", fit(&fill(template, &all)));
     }
 }
 

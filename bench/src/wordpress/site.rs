@@ -80,7 +80,7 @@ fn php(prefix: &Prefix) -> Result<Running, String> {
 fn written(prefix: &Prefix, from: &str, to: &str) -> Result<PathBuf, String> {
     let path = workspace().join("bench/wordpress").join(from);
     let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(prefix.write(to, &fill(&text, &[("SITE", prefix.path().to_str().unwrap_or_default())])))
+    Ok(prefix.write(to, fill(&text, &[("SITE", prefix.path().to_str().unwrap_or_default())])))
 }
 
 /// Also finds Debian's PHP, whose name ends in a version.

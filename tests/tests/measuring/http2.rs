@@ -49,7 +49,7 @@ fn hits_misses_and_posts_are_answered_plain_and_over_tls_and_fewer_streams_are_s
     let (server, [tls, ..]) = start(&origin);
     let plain = format!("http://127.0.0.1:{}", server.port());
     let secure = format!("https://127.0.0.1:{tls}");
-    let file = server.prefix().write("body", &"b".repeat(200_000));
+    let file = server.prefix().write("body", "b".repeat(200_000));
     let body = format!("@{}", file.display());
     for base in [&plain, &secure] {
         for (path, more) in

@@ -233,7 +233,7 @@ fn an_account_that_the_authority_knows_elsewhere_is_bound_to_and_nothing_of_keys
     server.rewrite(&text(&format!("external_account_key kid-1 data:{wrong};")), &[]);
     server.signal(Signal::HUP);
     server.says("acme_issuer \"test\": no certificate for a.test: the server rejected the request: ");
-    server.prefix().write("mac.txt", &format!("{KEY}\n"));
+    server.prefix().write("mac.txt", format!("{KEY}\n"));
     server.rewrite(&text("external_account_key kid-1 @DIR@/mac.txt;"), &[]);
     server.signal(Signal::HUP);
     let root = authority.root(0);

@@ -75,13 +75,12 @@ fn the_version_is_one_line() {
 fn a_signal_goes_to_no_other_program_that_the_pid_file_names() {
     skip_on_nginx!();
     let prefix = Prefix::new();
-    let file =
-        prefix.write("nginx.conf", &format!("pid {}; events {{}}", prefix.join("nginx.pid").display()));
+    let file = prefix.write("nginx.conf", format!("pid {}; events {{}}", prefix.join("nginx.pid").display()));
     let mut other = Running::start(Command::new("sleep").arg("600")).expect("it runs");
     wait::until("it is another program", || {
         std::fs::read_link(format!("/proc/{}/exe", other.id())).is_ok_and(|link| link.ends_with("sleep"))
     });
-    prefix.write("nginx.pid", &format!("{}\n", other.id()));
+    prefix.write("nginx.pid", format!("{}\n", other.id()));
     for name in ["quit", "stop", "reload", "reopen"] {
         let output = command(prefix.path(), &file).args(["-s", name]).output().expect("the binary runs");
         let text = String::from_utf8_lossy(&output.stderr);

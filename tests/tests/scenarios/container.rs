@@ -29,7 +29,7 @@ fn image(prefix: &Prefix, dashboard: u16) {
         let inside = name.replace("container.conf", "nginx.conf");
         prefix.write(
             &format!("etc/{inside}"),
-            &text.replace("127.0.0.1:8081", &format!("127.0.0.1:{dashboard}")),
+            text.replace("127.0.0.1:8081", &format!("127.0.0.1:{dashboard}")),
         );
     }
 }

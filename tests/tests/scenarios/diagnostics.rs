@@ -7,7 +7,7 @@ use millstream_tests::server::{Server, command, is_nginx};
 
 fn check(prefix: &Prefix, template: &str) -> (Option<i32>, String) {
     let directory = prefix.path().to_str().unwrap_or_default().to_owned();
-    let file = prefix.write("nginx.conf", &fill(template, &[("DIR", &directory)]));
+    let file = prefix.write("nginx.conf", fill(template, &[("DIR", &directory)]));
     let output = command(prefix.path(), &file).arg("-t").output().expect("the binary runs");
     let text = [output.stdout, output.stderr].concat();
     (output.status.code(), String::from_utf8_lossy(&text).into_owned())
@@ -58,7 +58,7 @@ fn a_site_whose_files_are_kept_back_by_a_directive_does_not_start_without_it() {
     let port = millstream_tests::ports::free().to_string();
     let template = "pid @DIR@/nginx.pid; error_log stderr; daemon off; events {} http { server { listen 127.0.0.1:@PORT@; root \
                     @DIR@/app; location / { memcached_pass 127.0.0.1:1; } } }";
-    let file = prefix.write("nginx.conf", &fill(template, &[("DIR", &directory), ("PORT", &port)]));
+    let file = prefix.write("nginx.conf", fill(template, &[("DIR", &directory), ("PORT", &port)]));
     for arguments in [&["--lenient"][..], &["--lenient", "-t"]] {
         let output = command(prefix.path(), &file).args(arguments).output().expect("the binary runs");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();

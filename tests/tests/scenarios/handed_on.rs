@@ -244,8 +244,7 @@ fn the_certificate_by_which_an_upstream_knows_us_shows_who_asks() {
     for name in ["ann", "bob"] {
         let own = Prefix::with_certificate(name);
         for (kind, file) in [("pem", "server.pem"), ("key", "server.key")] {
-            prefix
-                .write(&format!("{name}.{kind}"), &std::fs::read_to_string(own.join(file)).expect("a file"));
+            prefix.write(&format!("{name}.{kind}"), std::fs::read_to_string(own.join(file)).expect("a file"));
         }
     }
     let site = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}

@@ -99,7 +99,7 @@ impl Machine {
     fn write(&self, name: &str, text: &str) -> PathBuf {
         let (folder, nginx, port) = (self.prefix.path().display(), self.at("nginx"), self.port);
         let text = text.replace("@NGINX@", &nginx.display().to_string()).replace("@PORT@", &port.to_string());
-        self.prefix.write(name, &text.replace("@DIR@", &folder.to_string()))
+        self.prefix.write(name, text.replace("@DIR@", &folder.to_string()))
     }
 
     fn link(&self, to: &str, name: &str) {

@@ -94,7 +94,7 @@ fn every_shell_accepts_its_completions() {
 fn bash_completes_commands_and_their_options() {
     skip_on_nginx!();
     let prefix = Prefix::new();
-    prefix.write("script", &printed("completions bash"));
+    prefix.write("script", printed("completions bash"));
     let completed = |words: &str, last: usize| {
         let asked = format!(
             "source ./script; COMP_WORDS=({words}); COMP_CWORD={last}; \

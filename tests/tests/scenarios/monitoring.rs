@@ -178,7 +178,7 @@ fn prometheus_scrapes_under_load_without_a_malformed_or_double_sample() {
     let requests = of_ours("millstream_zone_responses_total{zone=\"of \\\"all\\\"\",class=\"2xx\"}");
     assert!(requests.is_some_and(|requests| requests > 0.0), "{requests:?}");
 
-    let text = prefix.write("metrics", &client::get(dashboard, "/metrics").text());
+    let text = prefix.write("metrics", client::get(dashboard, "/metrics").text());
     if is_installed("promtool") {
         promtool(&["check", "metrics"], fs::File::open(text).expect("just written").into());
     }

@@ -78,10 +78,10 @@ fn success(output: &Output) -> String {
 fn the_configuration_of_the_package_passes_the_check_and_takes_sites() {
     skip_on_nginx!();
     let root = Root::new();
-    root.prefix.write("etc/millstream/nginx.conf", &root.own(&packaged("nginx.conf")));
+    root.prefix.write("etc/millstream/nginx.conf", root.own(&packaged("nginx.conf")));
     let check = || success(&root.command().arg("-t").output().expect("the binary runs"));
     assert!(!check().contains("[warn]"), "{}", check());
-    root.prefix.write("etc/millstream/conf.d/site.conf", &root.own(&packaged("site.conf")));
+    root.prefix.write("etc/millstream/conf.d/site.conf", root.own(&packaged("site.conf")));
     assert!(!check().contains("[warn]"), "{}", check());
     for folder in ["var/log/millstream", "var/cache/millstream"] {
         let left = fs::read_dir(root.prefix.join(folder)).expect("it is there").count();
@@ -97,8 +97,8 @@ fn the_configuration_of_the_package_passes_the_check_and_takes_sites() {
 fn the_configuration_of_the_container_stays_in_the_foreground_and_logs_to_whoever_runs_it() {
     skip_on_nginx!();
     let root = Root::new();
-    root.prefix.write("etc/millstream/nginx.conf", &root.own(&packaged("container.conf")));
-    root.prefix.write("etc/millstream/mime.types", &packaged("mime.types"));
+    root.prefix.write("etc/millstream/nginx.conf", root.own(&packaged("container.conf")));
+    root.prefix.write("etc/millstream/mime.types", packaged("mime.types"));
     let site = format!("server {{ listen 127.0.0.1:{}; location / {{ return 200 ok; }} }}", root.port);
     root.prefix.write("etc/millstream/conf.d/site.conf", &site);
     let output = fs::File::create(root.prefix.join("output")).expect("own directory is writable");
@@ -158,12 +158,12 @@ fn rotated_logs_are_opened_anew_and_no_line_is_lost() {
         return;
     }
     let root = Root::new();
-    root.prefix.write("etc/millstream/nginx.conf", &root.own(&packaged("nginx.conf")));
+    root.prefix.write("etc/millstream/nginx.conf", root.own(&packaged("nginx.conf")));
     let site = format!("server {{ listen 127.0.0.1:{}; location / {{ return 200 ok; }} }}", root.port);
     root.prefix.write("etc/millstream/conf.d/site.conf", &site);
     let _process = root.start();
     let manager = service_manager(&root);
-    let rules = root.prefix.write("rules", &root.own(&packaged("millstream.logrotate")));
+    let rules = root.prefix.write("rules", root.own(&packaged("millstream.logrotate")));
     let rotate = |letter: &str| {
         let mut logrotate = Command::new("/usr/sbin/logrotate");
         logrotate.arg(letter).arg("-s").arg(root.prefix.join("state")).arg(&rules).stdin(Stdio::null());
@@ -200,7 +200,7 @@ fn after_upgrade(root: &Root) -> Output {
 fn an_upgrade_refuses_nobody_and_one_that_fails_leaves_the_old_process() {
     skip_on_nginx!();
     let root = Root::new();
-    root.prefix.write("etc/millstream/nginx.conf", &root.own(&packaged("nginx.conf")));
+    root.prefix.write("etc/millstream/nginx.conf", root.own(&packaged("nginx.conf")));
     let site = format!("server {{ listen 127.0.0.1:{}; location / {{ return 200 ok; }} }}", root.port);
     root.prefix.write("etc/millstream/conf.d/site.conf", &site);
     let mut old = root.start();
@@ -259,7 +259,7 @@ fn next_version(package: &Path, prefix: &Prefix) -> PathBuf {
     run(&["-R".as_ref(), package.as_ref(), folder.as_ref()]);
     let control = prefix.read("next/DEBIAN/control");
     let version = control.lines().find(|line| line.starts_with("Version: ")).expect("it has a version");
-    prefix.write("next/DEBIAN/control", &control.replace(version, "Version: 99.0-1"));
+    prefix.write("next/DEBIAN/control", control.replace(version, "Version: 99.0-1"));
     let conf = prefix.read("next/etc/millstream/nginx.conf") + "# later\n";
     prefix.write("next/etc/millstream/nginx.conf", &conf);
     run(&["-Znone".as_ref(), "-b".as_ref(), folder.as_ref(), next.as_ref()]);

@@ -49,7 +49,7 @@ fn it_needs_no_library_and_no_file_of_the_system_but_those_that_name_users_and_h
     prefix.write("etc/group", "root:x:0:\nshop:x:4713:\n");
     prefix.write("etc/hosts", "127.0.0.1 localhost api.internal\n");
     let api = origin.port().to_string();
-    prefix.write("etc/nginx.conf", &fill(CONFIGURATION, &[("PORT", &port.to_string()), ("API", &api)]));
+    prefix.write("etc/nginx.conf", fill(CONFIGURATION, &[("PORT", &port.to_string()), ("API", &api)]));
     let pod = Pod::bare(&prefix, &program).with(&prefix.join("etc"), "/etc").with_room("/tmp");
     let Some(mut check) = pod.command() else { return };
     let output = check.args(["-c", "/etc/nginx.conf", "-t"]).output().expect("it runs");

@@ -458,7 +458,7 @@ fn serve_purges_by_its_command_alone_unless_an_option_says_who_else_may() {
     skip_on_nginx!();
     let token = "0123456789abcdef0123456789abcdef";
     let folder = millstream_tests::prefix::Prefix::new();
-    let file = folder.write("token", &format!("{token}\n"));
+    let file = folder.write("token", format!("{token}\n"));
     let by_token = format!("--purge=token={}", file.display());
     let authorization = format!("Authorization: Bearer {token}\r\n");
     let count = Arc::new(AtomicUsize::new(0));

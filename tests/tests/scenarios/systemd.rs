@@ -28,7 +28,7 @@ impl Manager {
     fn new(port: u16) -> Manager {
         let prefix = Prefix::new();
         let values = [("DIR", &*prefix.path().to_string_lossy()), ("PORT", &port.to_string())];
-        prefix.write("nginx.conf", &fill(SITE, &values));
+        prefix.write("nginx.conf", fill(SITE, &values));
         let socket = UnixDatagram::bind(prefix.join("notify")).expect("own directory is writable");
         socket.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
         Manager { prefix, port, socket }

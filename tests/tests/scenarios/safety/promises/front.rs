@@ -62,7 +62,7 @@ impl Front {
         let show = |name: &str| {
             let own = Prefix::with_certificate(&format!("{name}.example"));
             for (to, from) in [("pem", "server.pem"), ("key", "server.key")] {
-                prefix.write(&format!("{name}.{to}"), &own.read(from));
+                prefix.write(&format!("{name}.{to}"), own.read(from));
             }
             format!("proxy_ssl_certificate {name}.pem; proxy_ssl_certificate_key {name}.key;")
         };
@@ -86,7 +86,7 @@ impl Front {
             std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         let mut next = Some(port);
         let lines = text.lines().map(|line| line_of_example(line, api, &mut next)).collect::<Vec<_>>();
-        let file = prefix.write("millstream.conf", &lines.join("\n"));
+        let file = prefix.write("millstream.conf", lines.join("\n"));
         let mut command = command(prefix.path(), &file);
         command.args(["-g", "daemon off;"]);
         Front::start(command, port, Way::Direct(port), prefix)
