@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use millstream_wire::h2::PREFACE;
@@ -214,8 +215,9 @@ impl Frames {
         self.until("a PING is answered", |now| now.pongs > before);
     }
 
-    pub fn so_far(&self, stream: u32) -> Answer {
-        self.answers.get(&stream).cloned().unwrap_or_default()
+    pub fn so_far(&self, stream: u32) -> &Answer {
+        static NONE: LazyLock<Answer> = LazyLock::new(Answer::default);
+        self.answers.get(&stream).unwrap_or(&NONE)
     }
 
     pub fn has_ended(&self, stream: u32) -> bool {
@@ -224,7 +226,7 @@ impl Frames {
 
     pub fn answer(&mut self, stream: u32) -> Answer {
         self.until(&format!("the answer on stream {stream} ends"), |now| now.has_ended(stream));
-        self.so_far(stream)
+        self.so_far(stream).clone()
     }
 
     pub fn ask(&mut self, path: &str, fields: &[(&str, &str)]) -> Answer {
