@@ -20,6 +20,7 @@ use millstream_conf::variables::Builtin;
 use millstream_net::address::Address;
 use millstream_net::resolver::{LookUps, Resolver};
 use millstream_net::{clock, limits};
+use millstream_server::caching::keyed;
 use millstream_server::generation::Shared;
 use millstream_server::limit_zone::connections::ConnectionZone;
 use millstream_server::limit_zone::requests::RequestZone;
@@ -30,6 +31,7 @@ use millstream_telemetry::log_writer::LogWriter;
 use millstream_telemetry::metrics::Registry;
 use millstream_traces::exporter::Tracing;
 use millstream_upstream::{Group, Server};
+use millstream_wire::FieldId;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -96,6 +98,7 @@ pub fn assemble(
     let status_zones = StatusZones::of(http, registry);
     let hosts = http.listeners.iter().map(|listener| HostTable::new(http, listener)).collect();
     let keeps_sent_heads = reads(http, is_of_sent_head);
+    let reads_origin = reads(http, is_of_origin);
     let (request_zones, connection_zones) = limit_zones(http, previous);
     let bounds = Needs::of(&configuration).bounds(limits::nofile());
     let shared = Shared {
@@ -122,6 +125,7 @@ pub fn assemble(
         registry: Arc::clone(registry),
         recorder: previous.map(|shared| shared.recorder.clone()).unwrap_or_default(),
         keeps_sent_heads,
+        reads_origin,
         names_bodies: keys_name_bodies(http),
         names_body_files: reads(http, is_of_body_file),
         keeps_upstream_heads: reads(http, is_of_upstream_head),
@@ -384,6 +388,11 @@ fn reads(http: &Http, wanted: fn(&Variable) -> bool) -> bool {
 
 fn is_of_sent_head(variable: &Variable) -> bool {
     matches!(variable, Variable::SentHeader(_))
+}
+
+fn is_of_origin(variable: &Variable) -> bool {
+    let Variable::RequestHeader(name) = variable else { return false };
+    keyed::names_origin(FieldId::of(name.as_bytes()), name.as_bytes())
 }
 
 fn is_of_offer(variable: &Variable) -> bool {

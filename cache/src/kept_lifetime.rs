@@ -7,12 +7,14 @@ use std::time::Duration;
 
 /// No such window.
 const NONE: u32 = u32::MAX;
-const IMPLIED: u8 = 1;
-const REQUIRED: u8 = 1 << 1;
-const VARY_IGNORED: u8 = 1 << 2;
-const ALWAYS_VALIDATE: u8 = 1 << 3;
+const IMPLIED: u16 = 1;
+const REQUIRED: u16 = 1 << 1;
+const VARY_IGNORED: u16 = 1 << 2;
+const ALWAYS_VALIDATE: u16 = 1 << 3;
+/// Also of a public response, which meets the need of addresses anyway.
+const VARY_ADDRESS: u16 = 1 << 8;
 /// First bit of [`Needs`].
-const NEEDS: u32 = 4;
+const NEEDS: u16 = 4;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KeptLifetime {
@@ -20,7 +22,7 @@ pub(crate) struct KeptLifetime {
     initial_age: u32,
     stale_while_revalidate: u32,
     stale_if_error: u32,
-    flags: u8,
+    flags: u16,
 }
 
 impl KeptLifetime {
@@ -41,7 +43,8 @@ impl KeptLifetime {
             Revalidation::Required => REQUIRED,
         };
         flags |= if vary.ignored { VARY_IGNORED } else { 0 };
-        flags |= Needs::met_by(public, vary) << NEEDS;
+        flags |= if vary.address { VARY_ADDRESS } else { 0 };
+        flags |= u16::from(Needs::met_by(public, vary)) << NEEDS;
         flags |= if always_validate { ALWAYS_VALIDATE } else { 0 };
         KeptLifetime {
             fresh_until,
@@ -54,13 +57,18 @@ impl KeptLifetime {
 
     #[inline]
     pub(crate) fn meets(self, needs: Needs) -> bool {
-        needs.are_met(self.flags >> NEEDS)
+        needs.are_met(self.met())
+    }
+
+    #[inline]
+    fn met(self) -> u8 {
+        (self.flags >> NEEDS) as u8 & 0xF
     }
 
     #[inline]
     fn has(self, vary: VaryRule, public: bool) -> bool {
         let bits = Needs::met_by(public, vary);
-        self.flags >> NEEDS & bits == bits
+        self.met() & bits == bits
     }
 
     #[inline]
@@ -80,7 +88,7 @@ impl KeptLifetime {
                 ignored: self.flags & VARY_IGNORED != 0,
                 origin: self.has(VaryRule { origin: true, ..VaryRule::default() }, false),
                 unlisted: self.has(VaryRule { unlisted: true, ..VaryRule::default() }, false),
-                address: !public && self.has(VaryRule { address: true, ..VaryRule::default() }, false),
+                address: self.flags & VARY_ADDRESS != 0,
             },
             public,
             always_validate: self.flags & ALWAYS_VALIDATE != 0,
@@ -125,7 +133,7 @@ mod tests {
                     ignored: marks.0,
                     origin: marks.2,
                     unlisted: marks.3,
-                    address: marks.1 && !marks.4,
+                    address: marks.1,
                 },
                 public: marks.4,
                 always_validate: marks.1,

@@ -23,6 +23,12 @@ pub const FIELDS: usize = 16;
 /// such a name (RFC 9110 §5.1).
 pub const ADDRESS: &[u8] = b":address";
 
+/// Whether a line was added here to tell requests apart, and is no field of the client's: no field has such a
+/// name (RFC 9110 §5.1).
+pub fn is_note(name: &[u8]) -> bool {
+    matches!(name.first(), Some(b':' | b'='))
+}
+
 /// Prefix of an Accept-Encoding kept as text; a set of codings is one smaller byte.
 const UNFOLDED: u8 = u8::MAX;
 

@@ -21,8 +21,12 @@ use std::time::Duration;
 pub struct RequestFacts {
     /// As it was sent to the upstream.
     pub method: Method,
+    /// Whether the upstream gets a credential from Authorization that the key does not contain.
     pub has_authorization: bool,
     pub asker: Asker,
+    /// Whether the configuration has chosen what is asked for by the client's address: the upstream's `public`
+    /// is said of that choice alone.
+    pub chosen_by_address: bool,
     pub delay: Duration,
     /// Whether a 206 may be stored: its Content-Range was read, and parts are kept.
     pub partial: bool,
@@ -199,7 +203,8 @@ impl<'a> Case<'_, 'a> {
 
     fn vary_rule(&self) -> VaryRule {
         let CacheVary { origin, unlisted, address } = self.conf.vary;
-        VaryRule { ignored: self.ignore.vary, origin, unlisted, address: address && !self.is_public() }
+        let address = address && (self.request.chosen_by_address || !self.is_public());
+        VaryRule { ignored: self.ignore.vary, origin, unlisted, address }
     }
 
     fn is_public(&self) -> bool {
@@ -220,7 +225,7 @@ impl<'a> Case<'_, 'a> {
         }
         let control = &self.governing.control;
         let shared = control.public || control.must_revalidate || control.s_maxage.is_some();
-        let alone = self.request.has_authorization && !self.conf.key_names_credential && !shared;
+        let alone = self.request.has_authorization && !shared;
         alone.then_some((Reason::Authorization, Because::RequestField(FieldId::Authorization)))
     }
 

@@ -51,9 +51,9 @@ pub fn caching(answer: &Reply, method: &[u8], fields: &[(String, String)], now: 
         Method::Head => Method::Get,
         method => method,
     };
-    let request = RequestFacts { method, has_authorization: has("authorization"), ..RequestFacts::default() };
     // As in the text of every step: its key names the credentials, and no proxy_cache_valid decides before the answer does.
-    let conf = ProxyCache { key_names_credential: true, ..ProxyCache::default() };
+    let request = RequestFacts { method, ..RequestFacts::default() };
+    let conf = ProxyCache::default();
     let mut headers = Headers::new();
     answer.fields.iter().for_each(|(name, value)| headers.push(name.as_bytes(), value.as_bytes()));
     let judgement =
@@ -79,7 +79,7 @@ pub fn caching(answer: &Reply, method: &[u8], fields: &[(String, String)], now: 
             Caching { keeps: Keeps::No, why: Some(why), advice: Some(advice.to_owned()), words }
         }
     };
-    if request.has_authorization && caching.keeps != Keeps::No {
+    if has("authorization") && caching.keeps != Keeps::No {
         caching.words.push_str(PER_USER);
     }
     if has_credential && !is_public && caching.keeps != Keeps::No {

@@ -103,12 +103,11 @@ pub(crate) async fn answer(request: &Request) -> Result<Explanation, ApiRefusal>
     if imagined.location().settings.cache().is_some() && slices::applies(&imagined) {
         imagined.slice = Some(slices::first_start(&imagined));
     }
-    keyed::part_with_named(&mut imagined);
     let generation = imagined.generation.clone();
     let proxy = generation.http().location(imagined.location).settings.pass();
     let cache = proxy.and_then(|proxy| proxy.cache.as_ref());
     if let Some(cache) = cache {
-        keyed::note_address(&mut imagined, cache);
+        keyed::note(&mut imagined, cache);
     }
     imagined.asker = cache.map(|cache| keyed::asker(&imagined, cache)).unwrap_or_default();
     let mut explanation = routed(&imagined, &settled, &asked);

@@ -61,8 +61,7 @@ pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<
     if query::waits_for_body(request, cache) {
         return None;
     }
-    keyed::part_with_named(request);
-    keyed::note_address(request, cache);
+    keyed::note(request, cache);
     request.asker = keyed::asker(request, cache);
     match usage(request, cache) {
         Use::None => {

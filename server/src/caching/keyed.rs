@@ -1,8 +1,8 @@
 //! Whether the cache has a part in a request, and the key under which it has.
 //!
-//! A request whose answer depends on something that no key names must not come here: one with a body. What its Connection
-//! takes away from the upstream is taken away first ([`part_with_named`]), so that neither key nor Vary counts it. Everybody
-//! who needs a request's key takes it from [`key`]. Next: `cached`, which acts on it.
+//! A request whose answer depends on something that no key names must not come here: one with a body, or with fields that its
+//! Connection takes away from the upstream, which key, Vary and conditions would count. Everybody who needs a request's
+//! key takes it from [`key`]. Next: `cached`, which acts on it.
 
 use super::{ignored_args, query};
 use crate::client_certificate;
@@ -12,9 +12,9 @@ use crate::sent_target;
 use crate::shows::Shows;
 use crate::variables::personal::shown_by_all;
 use crate::variables::{self, holds};
-use millstream_cache::ADDRESS;
 use millstream_cache::key::{Parts, TooLong};
 use millstream_cache::policy::{self, Asker};
+use millstream_cache::{ADDRESS, is_note};
 use millstream_conf::model::{AddressValue, Credentials, Pass, ProxyCache, Template, Variable};
 use millstream_conf::variables::{Builtin, Source};
 use millstream_net::buffers;
@@ -39,33 +39,47 @@ pub enum Use {
     Lookup(Vec<u8>),
 }
 
-/// Removes fields named by Connection, as on the way upstream (RFC 9110 §7.6.1). Otherwise `Connection:
-/// accept-language` would store the response for no language as the German one. Fields that frame or route
-/// the request stay.
-pub fn part_with_named(request: &mut Request) {
-    let fields = request.fields();
-    let named = NamedFields::of(fields);
-    if named.is_empty() {
-        return;
-    }
-    let stays = |id: FieldId, name: &[u8]| {
-        id.is_hop_by_hop()
-            || matches!(id, FieldId::Host | FieldId::Expect | FieldId::ContentLength)
-            || !named.has(name)
-    };
-    let stay: Vec<bool> = fields.iter().map(|(id, name, _)| stays(id, name)).collect();
-    let mut stay = stay.into_iter();
-    request.head.fields.retain(|_| stay.next().unwrap_or(true));
-}
-
-/// Adds a line with the client's address as sent upstream, if responses vary by it, and as it is if the configuration has
-/// chosen by it. It has no field's name and is not passed on.
-pub fn note_address(request: &mut Request, cache: &ProxyCache) {
-    if !cache.vary.address {
+/// Adds lines with what no field of the request says and responses vary by. They have no field's name and are not passed on.
+pub fn note(request: &mut Request, cache: &ProxyCache) {
+    if !cache.vary.address && !cache.vary.unlisted {
         return;
     }
     let bytes = &request.bytes;
-    request.head.fields.retain(|field| field.name(bytes) != ADDRESS);
+    request.head.fields.retain(|field| !is_note(field.name(bytes)));
+    if cache.vary.unlisted && request.generation.shared.reads_origin {
+        note_origin(request);
+    }
+    if cache.vary.address {
+        note_address(request, cache);
+    }
+}
+
+/// The URL as the client says that it was asked for elsewhere, which the configuration reads: these fields end here, so
+/// that `unlisted` leaves them out.
+fn note_origin(request: &mut Request) {
+    let fields = request.fields().iter().filter(|(id, name, _)| names_origin(*id, name));
+    let lines: Vec<_> = fields.map(|(_, name, value)| ([b"=", name].concat(), value.to_vec())).collect();
+    lines.iter().for_each(|(name, value)| append_line(request, name, value));
+}
+
+/// Whether it is one of the fields of a proxy that name the URL's origin and that `unlisted` does not compare.
+pub fn names_origin(id: FieldId, name: &[u8]) -> bool {
+    matches!(id, FieldId::Forwarded | FieldId::XForwardedHost | FieldId::XForwardedProto)
+        || name.eq_ignore_ascii_case(b"x-forwarded-port")
+}
+
+fn append_line(request: &mut Request, name: &[u8], value: &[u8]) {
+    let mut append = |text: &[u8]| {
+        let start = request.bytes.len();
+        request.bytes.extend_from_slice(text);
+        Span::new(start, request.bytes.len())
+    };
+    let (name, value) = (append(name), append(value));
+    request.head.fields.push(Field::new(FieldId::Other, name, value));
+}
+
+/// The client's address as sent upstream, and as it is if the configuration has chosen by it.
+fn note_address(request: &mut Request, cache: &ProxyCache) {
     let mut told = buffers::take();
     for AddressValue { value, fields } in cache.addresses.iter() {
         if fields.is_empty() || fields.iter().any(|name| is_client_address(name.as_bytes())) {
@@ -99,13 +113,7 @@ pub fn note_address(request: &mut Request, cache: &ProxyCache) {
             told.push(b'\n');
         }
     }
-    let mut append = |text: &[u8]| {
-        let start = request.bytes.len();
-        request.bytes.extend_from_slice(text);
-        Span::new(start, request.bytes.len())
-    };
-    let (name, value) = (append(ADDRESS), append(&told));
-    request.head.fields.push(Field::new(FieldId::Other, name, value));
+    append_line(request, ADDRESS, &told);
     buffers::give(told);
 }
 
@@ -118,6 +126,7 @@ pub fn usage(request: &Request, cache: &ProxyCache) -> Use {
         || request.is_upgrade()
         || request.is_extended_connect()
         || query::is_too_large(request)
+        || matches!(cache.credentials, Credentials::Public { .. }) && is_chosen(request, cache, Shows::WHO)
     {
         return Use::Past;
     }
@@ -137,7 +146,7 @@ pub fn usage(request: &Request, cache: &ProxyCache) -> Use {
 /// The names of the client's fields that make it known to the upstream, and are not in the key (`proxy_cache_credentials public`).
 pub fn credentials<'r>(request: &'r Request, cache: &'r ProxyCache) -> impl Iterator<Item = &'r [u8]> {
     let replaced = match &cache.credentials {
-        Credentials::Public { replaced, .. } => Some(replaced),
+        Credentials::Public { replaced } => Some(replaced),
         Credentials::Unsaid | Credentials::Any => None,
     };
     let is_replaced = move |name: &[u8]| {
@@ -151,36 +160,55 @@ pub fn credentials<'r>(request: &'r Request, cache: &'r ProxyCache) -> impl Iter
 
 /// Whether the upstream gets a credential that is not in the key (`proxy_cache_credentials public`).
 pub fn asker(request: &Request, cache: &ProxyCache) -> Asker {
-    let Credentials::Public { handed_on, .. } = &cache.credentials else { return Asker::Anybody };
+    if !matches!(cache.credentials, Credentials::Public { .. }) {
+        return Asker::Anybody;
+    }
     let shows = credentials(request, cache).next().is_some();
-    // What is put in the place of a field counts by what it is made of as well as by its name.
-    let hands_on = || {
-        // Most hand nothing on.
-        if handed_on.is_empty() {
-            return false;
-        }
-        let told = told(request, cache);
-        handed_on.iter().any(|(name, value)| {
-            let name = name.as_bytes();
-            let is_told = |variable: &&Variable| match variable.source() {
-                Source::Path => told.in_force.has(Shows::PATH),
-                Source::Query => told.in_force.has(Shows::QUERY),
-                _ => false,
-            };
-            let shows = shown_by_all(value.variables().filter(|variable| !is_told(variable)), request);
-            shows.has(Shows::WHO)
-                || is_credential(FieldId::of(name), name)
-                    && shows.without(told.as_came | told.in_force | Shows::ADDRESS) != Shows::NOTHING
-        })
-    };
     // A certificate is a credential that no field shows; what it opens may be decided here as well as behind us.
     let is_certified =
         || client_certificate::shown(request).is_some() && !client_certificate::is_named_in(&cache.key);
-    if shows || is_certified() || hands_on() || is_shown_by_way(request, cache, Shows::WHO) {
+    if shows || is_certified() || hands_on(request, cache) || is_shown_by_way(request, cache, Shows::WHO) {
         Asker::Known
     } else {
         Asker::Anybody
     }
+}
+
+/// Whether what is sent in the place of the client's fields, or besides them, shows who asks. It counts by what it is made
+/// of as well as by its name.
+fn hands_on(request: &Request, cache: &ProxyCache) -> bool {
+    // Most hand nothing on.
+    if cache.handed_on.is_empty() {
+        return false;
+    }
+    let told = told(request, cache);
+    cache.handed_on.iter().any(|(name, value)| {
+        let name = name.as_bytes();
+        let is_told = |variable: &&Variable| match variable.source() {
+            Source::Path => told.in_force.has(Shows::PATH),
+            Source::Query => told.in_force.has(Shows::QUERY),
+            _ => false,
+        };
+        let shows = shown_by_all(value.variables().filter(|variable| !is_told(variable)), request);
+        shows.has(Shows::WHO)
+            || is_credential(FieldId::of(name), name)
+                && shows.without(told.as_came | told.in_force | Shows::ADDRESS) != Shows::NOTHING
+    })
+}
+
+/// Whether the user of a request with Authorization is made known to the upstream otherwise than by that field.
+pub fn hands_on_authorization(request: &Request, cache: &ProxyCache) -> bool {
+    request.field(FieldId::Authorization).is_some()
+        && (hands_on(request, cache) || is_shown_by_way(request, cache, Shows::WHO))
+}
+
+/// Whether this of the client determines which resource the upstream is asked for, and the key does not contain that: what
+/// the response says of its own URL (`public`) then holds for no other client's.
+pub fn is_chosen(request: &Request, cache: &ProxyCache, what: Shows) -> bool {
+    let tells = |wanted: Variable| cache.key.variables().any(|variable| *variable == wanted);
+    let is_shown = is_shown_by_way(request, cache, what)
+        || shown_by_all(cache.resource.iter().flat_map(Template::variables), request).has(what);
+    is_shown && !(tells(Variable::SentTarget) && tells(Variable::Builtin(Builtin::ProxyHost)))
 }
 
 /// Which halves of a target the key contains.
@@ -246,7 +274,7 @@ pub fn key(request: &Request, cache: &ProxyCache) -> Option<Vec<u8>> {
 
 /// Whether key and Vary contain everything that may have changed the response.
 pub fn is_keyed(request: &Request) -> bool {
-    !has_unkeyed_body(request)
+    !has_unkeyed_body(request) && NamedFields::of(request.fields()).is_empty()
 }
 
 pub fn key_of(request: &Request, cache: &ProxyCache, method: Method) -> Option<Vec<u8>> {

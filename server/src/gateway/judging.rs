@@ -2,9 +2,10 @@
 //! stored and on which terms. Nothing is sent or stored here.
 
 use super::{Filling, Passing, Proxied, learning, request_head, unkeyed};
-use crate::caching::tagged;
+use crate::caching::{keyed, tagged};
 use crate::counting;
 use crate::intercepted;
+use crate::shows::Shows;
 use millstream_cache::policy::{self, Lifetime, Reason, RequestFacts, Storable};
 use millstream_cache::{Hit, Now, StaleCause, Tags};
 use millstream_conf::model::ProxyCache;
@@ -106,8 +107,11 @@ impl Passing<'_> {
     ) -> Storable {
         let facts = RequestFacts {
             method,
-            has_authorization: request_head::has_credential(self.request, self.proxy),
+            has_authorization: request_head::has_credential(self.request, self.proxy)
+                && !cache.key_names_credential
+                || keyed::hands_on_authorization(self.request, cache),
             asker: self.request.asker,
+            chosen_by_address: keyed::is_chosen(self.request, cache, Shows::ADDRESS),
             delay: millstream_net::clock::now().saturating_duration_since(self.asked_at),
             partial,
             is_of_target: self.is_of_target(fields),

@@ -11,7 +11,7 @@ use crate::caching::keyed;
 use crate::request::Request;
 use crate::sent_target;
 use crate::variables;
-use millstream_cache::{ADDRESS, Entry};
+use millstream_cache::{Entry, is_note};
 use millstream_conf::model::{HttpPass, HttpVersion, Pass, SetHeader, Template, Variable};
 use millstream_conf::variables::Builtin;
 use millstream_net::buffers;
@@ -324,7 +324,7 @@ pub(super) fn going_on<'a>(
             || keyed::is_made(plan.proxy, name)
             || named.has(name)
             || key.is_some_and(|key| unkeyed::ends_here(*id, name, key))
-            || *name == ADDRESS
+            || is_note(name)
             || hidden.has(*id, name);
         !stays
     });

@@ -17,6 +17,7 @@ const SITE: &str = site! {
         map $http_x_zed $zed { default $http_x_zed; }
         map $arg_token $of_argument { default user-$arg_token; }
         map $host $of_host { default of-$host; }
+        map $http_x_forwarded_host $of_forwarded { default $http_x_forwarded_host; }
         map $cookie_lang $tongue { default en; de de; }
         upstream api { server @UPSTREAM@; }
         upstream other { server @UPSTREAM@; }"
@@ -26,6 +27,7 @@ const SITE: &str = site! {
         proxy_cache_key $request_uri; fastcgi_cache_key $request_uri;
         location / { @LOCATION@ }
         location = /known { internal; if ($http_authorization = \"\") { return 401; } return 204; }
+        location = /name { internal; add_header X-Who $remote_user; return 204; }
         location = /who { internal; add_header X-Who $cookie_s; return 204; }
         location /store/ { internal; @CACHED@ }
         location /one/ { internal; proxy_cache_key one; @CACHED@ }
@@ -39,9 +41,13 @@ const SITE: &str = site! {
 
 const CACHED: &str = "proxy_cache answers; proxy_set_header Cookie \"\"; proxy_pass http://api;";
 
-/// The response contains everything the upstream was told.
 fn echo() -> Origin {
-    Origin::start(|request| {
+    echo_saying("max-age=60")
+}
+
+/// The response contains everything the upstream was told.
+fn echo_saying(control: &'static str) -> Origin {
+    Origin::start(move |request| {
         let of_cookie =
             || request.field("cookie").and_then(|cookie| cookie.strip_prefix("s=")).unwrap_or("-");
         if request.target().starts_with("/led/") {
@@ -55,7 +61,7 @@ fn echo() -> Origin {
         let fields = ["x-u", "x-api-key", "authorization"];
         let told = fields.iter().find_map(|name| request.field(name)).unwrap_or("-");
         let body = String::from_utf8_lossy(&request.body).into_owned();
-        answer(200, &[], format!("{line} {told} {body}").as_bytes())
+        answer(200, &[("Cache-Control", control)], format!("{line} {told} {body}").as_bytes())
     })
 }
 
@@ -126,7 +132,82 @@ fn what_was_set_captured_or_rewritten_of_a_credential_is_shared_with_nobody() {
         let server = start(location, &origin.address());
         let anybody = |who: &(String, String)| who.1.contains("ann") || who.1.contains("bob");
         each_gets_the_own(location, |user| ask(&server, "/page", if user == "ann" { ANN } else { BOB }));
+        // What Connection takes away from the upstream, the configuration has read before.
+        ask(&server, "/page", &[ANN[0], ("Connection", "Cookie")]);
         assert!(!anybody(&ask(&server, "/page", &[])), "{location}");
+    }
+}
+
+#[test]
+fn what_is_public_at_a_url_that_a_credential_determines_is_shared_with_nobody() {
+    skip_on_nginx!();
+    let origin = echo_saying("public, max-age=60");
+    for location in [
+        "rewrite ^ /r/$cookie_s break;",
+        "set $args s=$cookie_s;",
+        "try_files /nothing /store/$cookie_s;",
+        "error_page 418 = /store/?u=$cookie_s; return 418;",
+        "error_page 418 = @$cookie_s; return 418;",
+        "rewrite ^ /led/ last;",
+        "proxy_cache answers; proxy_set_header Cookie \"\"; proxy_pass http://api/u/$cookie_s;",
+        "set $q $mapped; proxy_cache answers; proxy_set_header Cookie \"\"; proxy_pass http://api/$q;",
+    ] {
+        let server = start(location, &origin.address());
+        each_gets_the_own(location, |user| ask(&server, "/page", if user == "ann" { ANN } else { BOB }));
+    }
+    // The key contains that URL.
+    for location in [
+        "proxy_cache_key $uri; rewrite ^ /r/$cookie_s break;",
+        "proxy_cache_key $proxy_host$cookie_s; proxy_cache answers; proxy_pass http://api/u/$cookie_s;",
+        "proxy_set_header X-U $cookie_s;",
+    ] {
+        let server = start(location, &origin.address());
+        assert_eq!([(); 2].map(|()| ask(&server, "/page", ANN).0)[1], "HIT", "{location}");
+    }
+}
+
+#[test]
+fn who_is_named_in_place_of_authorization_is_no_less_known() {
+    skip_on_nginx!();
+    let origin = echo();
+    for (told, expected) in [
+        ("proxy_set_header X-U $remote_user;", ["MISS", "MISS"]),
+        ("proxy_set_header X-U $http_authorization;", ["MISS", "MISS"]),
+        ("set $q $remote_user; proxy_set_header X-U $q;", ["MISS", "MISS"]),
+        (
+            "auth_request /name; auth_request_set $q $sent_http_x_who; proxy_set_header X-U $q;",
+            ["MISS", "MISS"],
+        ),
+        ("rewrite ^ /r/$remote_user break;", ["MISS", "MISS"]),
+        ("proxy_set_header X-U staging;", ["MISS", "HIT"]),
+        ("proxy_cache_key $http_authorization; proxy_set_header X-U $remote_user;", ["MISS", "HIT"]),
+    ] {
+        let location = format!("proxy_cache_credentials any; proxy_set_header Authorization \"\"; {told}");
+        let server = start(&location, &origin.address());
+        let known = |user: &str| match user {
+            "ann" => [("Authorization", "Basic YW5uOng=")],
+            _ => [("Authorization", "Basic Ym9iOng=")],
+        };
+        let got = [(); 2].map(|()| ask(&server, "/page", &known("ann")));
+        assert_eq!([&*got[0].0, &*got[1].0], expected, "{told}");
+        let got = ask(&server, "/page", &known("bob"));
+        assert!(!got.1.contains("ann") && !got.1.contains("YW5u"), "{told}: {got:?}");
+    }
+}
+
+#[test]
+fn what_a_proxy_says_of_the_url_tells_requests_apart_where_the_configuration_reads_it() {
+    skip_on_nginx!();
+    let origin = echo();
+    for location in [
+        "proxy_set_header X-U $http_x_forwarded_host;",
+        "proxy_set_header X-U $of_forwarded;",
+        "if ($http_x_forwarded_host = evil) { rewrite ^ /gold break; }",
+    ] {
+        let server = start(&format!("proxy_cache_vary unlisted; {location}"), &origin.address());
+        let evil = ask(&server, "/page", &[("X-Forwarded-Host", "evil")]);
+        let got = [(); 2].map(|()| ask(&server, "/page", &[]));
+        assert!(evil.1 != got[0].1 && got[1].0 == "HIT", "{location}: {evil:?} {got:?}");
     }
 }
 

@@ -11,7 +11,6 @@ fn what_somebody_with_a_credential_is_answered_is_stored_only_where_it_says_that
     let plain = IgnoreHeaders::default();
     let valid = ProxyCache {
         valid: vec![Valid { status: ValidStatus::Any, time: Duration::from_secs(9) }],
-        key_names_credential: true,
         ..conf()
     };
     for (lines, expected) in [

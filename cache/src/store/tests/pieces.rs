@@ -102,10 +102,11 @@ fn after_a_restart_what_has_pieces_is_known_once_the_files_were_read() {
         put(&first, "plain", &Headers::new(), &[], b"plain").await;
         put_piece(&first, WHOLE, "thing 0").await;
         put_piece(&first, OTHER, "other 0").await;
+        put_piece(&first, b"third", "third 0").await;
         drop(first);
 
         let restarted = store(&zone);
-        assert!(change(&restarted, b"nothing").await, "nothing is known yet");
+        assert!(change(&restarted, b"third").await, "whether all are known yet or not");
         surveyed(&restarted).await;
         let before = journals(directory.path());
         for number in 0..100 {

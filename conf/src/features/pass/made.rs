@@ -14,7 +14,8 @@ use crate::variables::{Builtin, Source};
 
 impl Sent<'_> {
     fn others(&self) -> impl Iterator<Item = &Template> {
-        self.params.iter().map(|param| &param.value).chain(self.values.iter().copied())
+        let params = self.params.iter().map(|param| &param.value);
+        params.chain(self.target).chain(self.values.iter().copied())
     }
 }
 
@@ -56,9 +57,21 @@ pub(super) fn fields(set: &[SetHeader], key: &Template, reading: &Reading<'_>) -
 }
 
 /// `proxy_cache_credentials public`, with the fields sent in place of the client's.
-pub(super) fn public(sent: &Sent<'_>, key: &Template, reading: &Reading<'_>) -> Credentials {
-    let name = |field: &SetHeader| Box::<str>::from(field.name.to_ascii_lowercase());
-    // Whether it does a request knows.
+pub(super) fn public(sent: &Sent<'_>) -> Credentials {
+    Credentials::Public { replaced: sent.fields.iter().map(name).collect() }
+}
+
+fn name(field: &SetHeader) -> Box<str> {
+    field.name.to_ascii_lowercase().into()
+}
+
+/// What is sent that may show who asks, which a request knows: fields by their names, in lower case, and
+/// everything else.
+pub(super) fn handed_on(
+    sent: &Sent<'_>,
+    key: &Template,
+    reading: &Reading<'_>,
+) -> Arc<[(Box<str>, Template)]> {
     let may_show = |variable: &Variable| {
         let mut parts = reading.declared.made_of(variable).into_iter();
         !is_told(variable, key)
@@ -66,15 +79,34 @@ pub(super) fn public(sent: &Sent<'_>, key: &Template, reading: &Reading<'_>) -> 
     };
     let fields = sent.fields.iter().map(|field| (name(field), &field.value));
     let others = sent.others().map(|value| (Box::default(), value));
-    Credentials::Public {
-        replaced: sent.fields.iter().map(name).collect(),
-        handed_on: fields
-            .chain(others)
-            .filter(|(_, value)| value.variables().any(may_show))
-            .map(|(name, value)| (name, value.clone()))
-            .collect(),
-    }
+    let all = fields.chain(others).filter(|(_, value)| value.variables().any(may_show));
+    all.map(|(name, value)| (name, value.clone())).collect()
 }
+
+/// What decides which resource of which upstream is asked for, as far as the key does not contain it.
+pub(super) fn resource(sent: &Sent<'_>, key: &Template, reading: &Reading<'_>) -> Arc<[Template]> {
+    let may_choose = |variable: &Variable| {
+        let mut parts = reading.declared.made_of(variable).into_iter();
+        !is_told(variable, key) && parts.any(|part| part.source() != Source::Common)
+    };
+    let params = sent.params.iter().filter(|param| RESOURCE.contains(&param.name.as_str()));
+    let values = sent.target.into_iter().chain(params.map(|param| &param.value));
+    values.filter(|value| value.variables().any(may_choose)).cloned().collect()
+}
+
+/// The parameters by which an application tells resources (RFC 3875 §4.1, and what PHP-FPM and uwsgi add).
+const RESOURCE: &[&str] = &[
+    "SCRIPT_FILENAME",
+    "SCRIPT_NAME",
+    "PATH_INFO",
+    "PATH_TRANSLATED",
+    "DOCUMENT_ROOT",
+    "DOCUMENT_URI",
+    "REQUEST_URI",
+    "QUERY_STRING",
+    "SERVER_NAME",
+    "UWSGI_APPID",
+];
 
 /// The values that may tell an upstream the client's address: fields, parameters, its URL, a body, the source
 /// address and the PROXY header of connections. An application behind another protocol is always told it in a
@@ -117,8 +149,12 @@ fn is_set(slot: u16, reading: &Reading<'_>) -> bool {
 
 fn is_told(variable: &Variable, key: &Template) -> bool {
     let fixed = [Builtin::Hostname, Builtin::NginxVersion, Builtin::ProxyHost, Builtin::ProxyPort];
+    let is_of = |named: &Variable| {
+        // A user's name is a part of it.
+        *variable == Variable::Builtin(Builtin::RemoteUser) && is_of_field(named, "authorization")
+    };
     matches!(variable, Variable::Builtin(builtin) if fixed.contains(builtin))
-        || key.variables().any(|named| named == variable)
+        || key.variables().any(|named| named == variable || is_of(named))
 }
 
 /// Whether the client's field of that name, which Vary compares, determines the variable's value.

@@ -51,7 +51,9 @@ use target::{PassDraft, PassTarget};
 pub struct Sent<'a> {
     pub fields: &'a [SetHeader],
     pub params: &'a [params::Param],
-    /// Everything else that is sent: target, method, replaced body, source address and certificate.
+    /// A target with variables.
+    pub target: Option<&'a Template>,
+    /// Everything else that is sent: method, replaced body, source address and certificate.
     pub values: Vec<&'a Template>,
     /// Whether connections begin with a PROXY header.
     pub announces: bool,
@@ -388,7 +390,7 @@ impl Feature for PassLevel {
         let mut sent = self.sent(family);
         sent.values.extend(exchange.bind.as_ref().map(|bind| &bind.address));
         if let PassTarget::Variables(target) = &draft.target {
-            sent.values.push(target);
+            sent.target = Some(target);
         }
         let of = Of { level: place.level, family, common, sent };
         let cache = usage::resolve(of, reading);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::CommonLevel;
 use crate::features::level::level;
-use crate::features::templates::{Templates, record, without_templates};
+use crate::features::templates::{record, without_templates};
 use crate::reading::{Reading, parameter};
 use crate::source::Span;
 use crate::template::Template;
@@ -25,8 +25,6 @@ pub enum Credentials {
     Public {
         /// Fields, in lower case, that `proxy_set_header` sends in place of the client's.
         replaced: Arc<[Box<str>]>,
-        /// Those of them made from the client's fields, with what is sent.
-        handed_on: Arc<[(Box<str>, Template)]>,
     },
 }
 
@@ -66,16 +64,7 @@ pub struct StaleWhile {
     pub longest: Duration,
 }
 
-without_templates!(CacheVary, Invalidation, StaleWhile);
-
-impl Templates for Credentials {
-    fn templates<'t>(&'t self, all: &mut Vec<&'t Template>) {
-        match self {
-            Credentials::Unsaid | Credentials::Any => {}
-            Credentials::Public { replaced: _, handed_on } => handed_on.templates(all),
-        }
-    }
-}
+without_templates!(CacheVary, Credentials, Invalidation, StaleWhile);
 
 level! {
     pub struct SharingLevel {
@@ -111,14 +100,15 @@ macro_rules! rows {
                 })).needing(Need::Cache),
             once(concat!($prefix, "_cache_credentials"), HTTP_SERVER_LOCATION, (1, 1), "any | public", "",
                 "Sets how the cache handles requests with a credential. Without the directive and with `any`, only Authorization is a credential \
-                (RFC 9111 §3.5); without it, responses that nginx never stores (`no-cache` or `private` in any form, stale on arrival, to a POST) \
+                (RFC 9111 §3.5), and so is a value that reaches the upstream in its place, such as `$remote_user`; without the directive, responses that nginx never stores (`no-cache` or `private` in any form, stale on arrival, to a POST) \
                 are stored only if they have `public` or `s-maxage`. With `public`, the cache uses and stores responses to requests with a credential only if they have `public` or `s-maxage`; otherwise, \
                 such requests are passed to the upstream with their conditions and ranges, and no other request waits for them. Credentials are a \
                 client certificate, Cookie, Authorization, Proxy-Authorization, and fields whose name contains token, secret, session, key or auth \
                 or refers to a person (X-User, X-Actor …). A field that the key contains or that `proxy_set_header` clears is not a credential. A \
                 value derived from a credential is one too if it reaches the upstream: through `set`, `map`, a capture, `auth_request_set`, a \
                 parameter, `proxy_set_body`, `proxy_ssl_certificate`, `root`, or the URL of a rewrite or an internal redirect, unless the key \
-                contains that URL. The same applies if the condition of an `if` depends on a credential: to the values that its block sets, and to the address \
+                contains that URL. If such a value determines which URL is requested from the upstream, the cache is not used, because `public` in \
+                the response refers to that URL alone. The same applies if the condition of an `if` depends on a credential: to the values that its block sets, and to the address \
                 to which its block passes the request. A field with such a name that the configuration sets is a credential if its value comes from the client, unless \
                 the key contains that value.",
                 Apply::Pass($family, sharing::credentials)).needing(Need::Cache),
@@ -127,10 +117,11 @@ macro_rules! rows {
                 `Access-Control-Allow-Origin: *`. `unlisted`: by Accept, Accept-Language, whether the client is a phone, and every field that is \
                 not known to be harmless. The harmless ones are the other parts of User-Agent, Referer, Sec-Fetch-Site and -User, Sec-CH-UA \
                 and -Platform, and fields of traces (Traceparent, X-Request-Id, X-B3-TraceId …), caches and connections (Cache-Control, Range, If-None-Match \
-                …); for credentials, see `", $prefix, "_cache_credentials`. `address`: by the client's address if the upstream receives it: in fields that \
+                …); X-Forwarded-Host, -Proto, -Port and Forwarded count if the configuration reads them; for credentials, see `", $prefix, "_cache_credentials`. `address`: by the client's address if the upstream receives it: in fields that \
                 the configuration sets (X-Real-IP, X-Forwarded-For …), in parameters, a body, the URL, by `proxy_bind` or `proxy_protocol`, or \
                 in fields from a `trusted_proxy`; or if the configuration uses it to decide how to handle the request (in `if`, `rewrite`, \
-                `try_files` or `index`, or by `deny` with an `error_page`). A response with `public` or `s-maxage` does not vary by it. Fields that name a client's address (True-Client-IP, \
+                `try_files` or `index`, or by `deny` with an `error_page`). A response with `public` or `s-maxage` does not vary by it unless the \
+                address determines which URL is requested. Fields that name a client's address (True-Client-IP, \
                 CF-Connecting-IP …) are passed on only from a `trusted_proxy`. With any of the three, a response with Content-Encoding varies by Accept-Encoding."),
                 Apply::Pass($family, sharing::vary)).needing(Need::Cache),
             once(concat!($prefix, "_cache_invalidation"), HTTP_SERVER_LOCATION, (1, 1), "on | off | rate=number r/s",

@@ -83,7 +83,8 @@ pub(in crate::admin) fn help_against_miss(cause: &str, cache: Option<&ProxyCache
             "a client that has just changed a resource reads its own change; write proxy_cache_invalidation on to apply each change at once"
         }
         "not_keyed" => {
-            "the request has a body or a protocol that the key does not name, or its key is longer than 8 KiB"
+            "the key does not contain all that determines the response (a body, another protocol, a URL made of a credential, a \
+             field named by Connection), or it is longer than 8 KiB"
         }
         "method" => "only methods of proxy_cache_methods are served from the cache",
         "scarce" => "write a smaller proxy_cache_min_uses, or give the zone more room",

@@ -47,9 +47,10 @@ pub(super) fn of(
 ) -> Verdict {
     match usage {
         Use::None => Verdict::past("responses to this method are not cached here"),
-        Use::Past => {
-            Verdict::past("the request has a body or an upgrade to another protocol, or its key is too long")
-        }
+        Use::Past => Verdict::past(
+            "the request has a body or an upgrade to another protocol, its Connection names a field, its key is too long, \
+                 or a credential of the client determines the URL sent to the upstream and the key does not contain that URL",
+        ),
         Use::Bypass(_) => {
             let mut scratch = Vec::new();
             let condition = cache.bypass.iter().find(|one| holds(one, request, &mut scratch));

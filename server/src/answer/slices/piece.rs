@@ -104,8 +104,7 @@ impl Whole {
 /// The response by its key without slices, which ties its pieces together.
 pub(super) fn whole(request: &Request) -> Option<Rc<Sliced>> {
     let cache = request.location().settings.cache()?;
-    let mut whole = request.for_refresh();
-    keyed::part_with_named(&mut whole);
+    let whole = request.for_refresh();
     let store = &request.generation.shared.stores[cache.zone.0 as usize];
     keyed::key(&whole, cache).map(|key| Rc::new(store.sliced(key)))
 }

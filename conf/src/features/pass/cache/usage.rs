@@ -37,6 +37,11 @@ record! {
         /// so that responses to requests with credentials may be stored.
         pub key_names_credential: bool,
         pub credentials: Credentials,
+        /// What is sent to the upstream and may show who asks, unless the key contains it: request fields,
+        /// in lower case, and values without such a name.
+        pub handed_on: Arc<[(Box<str>, Template)]>,
+        /// What decides which resource is asked for and is not contained in the key.
+        pub resource: Arc<[Template]>,
         pub vary: CacheVary,
         /// What tells the upstream the client's address; empty without `proxy_cache_vary address`.
         pub addresses: Arc<[AddressValue]>,
@@ -116,6 +121,8 @@ impl Default for ProxyCache {
             ignored_args: Arc::from([]),
             key_names_credential: false,
             credentials: Credentials::Unsaid,
+            handed_on: Arc::from([]),
+            resource: Arc::from([]),
             vary: CacheVary::default(),
             addresses: Arc::from([]),
             invalidation: Invalidation::On,
@@ -182,10 +189,12 @@ pub(in crate::features::pass) fn resolve(of: Of<'_>, reading: &mut Reading<'_>) 
         zone,
         made_fields: made::fields(of.sent.fields, &key, reading),
         credentials: match sharing.credentials {
-            Some(true) => made::public(&of.sent, &key, reading),
+            Some(true) => made::public(&of.sent),
             Some(false) => Credentials::Any,
             None => Credentials::Unsaid,
         },
+        handed_on: made::handed_on(&of.sent, &key, reading),
+        resource: made::resource(&of.sent, &key, reading),
         addresses: match sharing.vary {
             Some((vary, _)) if vary.address => made::addresses(of.family, &of.sent, reading),
             _ => or.addresses,
