@@ -118,14 +118,14 @@ struct Programs {
     verdict: PathBuf,
 }
 
-/// Builds with the `dist` profile; returns the folder with the programs.
+/// Builds with the `release` profile; returns the folder with the programs.
 pub fn build_to_measure(arguments: &[&str]) -> Result<PathBuf, String> {
     let target = millstream_tests::target_directory();
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--profile", "dist", "--quiet"]).args(arguments);
+    cargo.args(["build", "--release", "--quiet"]).args(arguments);
     cargo.env("CARGO_TARGET_DIR", &target).current_dir(millstream_tests::workspace());
     let status = cargo.status().map_err(|error| format!("cargo: {error}"))?;
-    if status.success() { Ok(target.join("dist")) } else { Err("the build failed".to_owned()) }
+    if status.success() { Ok(target.join("release")) } else { Err("the build failed".to_owned()) }
 }
 
 fn storage_program() -> Result<PathBuf, String> {
