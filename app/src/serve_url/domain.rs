@@ -2,6 +2,7 @@
 //!
 //! Before: `serve_url`, whose text these are in; next: `conf/src/features/acme.rs`, what they mean.
 
+use super::given::remedy;
 use super::plain;
 use crate::cli::{Domains, ServeUrl};
 use crate::state_folder;
@@ -95,5 +96,5 @@ pub(super) fn hint(errors: &[&OpenError]) -> Option<String> {
              cap_net_bind_service=+ep, or {elsewhere}"
         ));
     }
-    is(ErrorKind::AddrInUse).then(|| format!("stop the process that listens there, or {elsewhere}"))
+    remedy(errors).map(|remedy| format!("{remedy}, or {elsewhere}"))
 }
