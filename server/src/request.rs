@@ -11,7 +11,7 @@ mod protocol;
 mod derived;
 mod traced;
 
-pub use body::{BodyFile, KeptBody, PASSED_ON};
+pub use body::{BodyFile, KeptBody, PASSED_ON, UNWRITABLE};
 pub use connection_facts::{ClientAddress, ConnectionFacts};
 pub use derived::SubrequestPart;
 pub use visitor::{GivenId, Visitor, VisitorCookie, VisitorId};

@@ -27,13 +27,15 @@ pub enum KeptBody {
 }
 
 pub const PASSED_ON: u16 = 502;
+/// No file could hold it.
+pub const UNWRITABLE: u16 = 500;
 
 impl KeptBody {
     /// Before fetching a page by GET or the request's own method. A lost body is omitted for an error page; a
     /// malformed one for any page by GET.
     pub fn lead_to_page(&mut self, is_by_get: bool, is_error: bool) {
         let (KeptBody::Lost(status) | KeptBody::Omitted(status)) = *self else { return };
-        let may_lack = if status == PASSED_ON { is_by_get && is_error } else { is_by_get || is_error };
+        let may_lack = if is_of_client(status) { is_by_get || is_error } else { is_by_get && is_error };
         *self = if may_lack { KeptBody::Omitted(status) } else { KeptBody::Lost(status) };
     }
 
@@ -51,7 +53,7 @@ impl KeptBody {
 
     /// Whether the client's body was too large, too slow or malformed.
     pub fn is_refused(&self) -> bool {
-        matches!(self, KeptBody::Lost(status) | KeptBody::Omitted(status) if *status != PASSED_ON)
+        matches!(self, KeptBody::Lost(status) | KeptBody::Omitted(status) if is_of_client(*status))
     }
 
     /// Bytes of a complete body, else 0.
@@ -84,6 +86,11 @@ impl Request {
     pub fn is_too_large(&self) -> bool {
         !self.body.is_refused() && self.exceeds_limit(self.known_length())
     }
+}
+
+/// Whether a body was lost by the client's fault.
+fn is_of_client(status: u16) -> bool {
+    !matches!(status, PASSED_ON | UNWRITABLE)
 }
 
 /// Removed with the request, unless it is to stay.
