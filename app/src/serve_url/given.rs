@@ -4,7 +4,7 @@
 use super::domain;
 use crate::cli::ServeUrl;
 use millstream_net::Address;
-use millstream_net::listener::{Holder, OpenError};
+use millstream_net::listener::OpenError;
 use std::fmt;
 use std::io::ErrorKind;
 
@@ -79,21 +79,13 @@ pub fn hint(serve: &ServeUrl, dashboard: Option<&Address>, errors: &[OpenError])
     let moved = "choose another address for the dashboard with --dashboard address:port, or turn it off with --dashboard off";
     let elsewhere = match serve.domains.is_given() {
         true => domain::hint(&others),
-        false => remedy(&others).map(|remedy| format!("{remedy}, or choose another address with --listen")),
+        false => {
+            domain::remedy(&others).map(|remedy| format!("{remedy}, or choose another address with --listen"))
+        }
     };
     let hints: Vec<String> =
         elsewhere.into_iter().chain(is_taken(&at_dashboard).then(|| moved.to_owned())).collect();
     (!hints.is_empty()).then(|| hints.join("; "))
-}
-
-/// How an address in use becomes free.
-pub(super) fn remedy(errors: &[&OpenError]) -> Option<&'static str> {
-    let holders: Vec<_> = errors.iter().filter_map(|error| error.holder).collect();
-    match holders.iter().find(|holder| **holder != Holder::Connection) {
-        Some(Holder::Listener) => Some("stop the process that listens there"),
-        Some(_) => Some("stop the process that uses it"),
-        None => (!holders.is_empty()).then_some("wait until the connection has ended"),
-    }
 }
 
 pub(super) fn behind<'a>(serve: &'a ServeUrl, line: &str) -> Option<Given<'a>> {
