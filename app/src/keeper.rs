@@ -84,7 +84,7 @@ impl Keeper {
 fn listened(line: &OpenerLine, listeners: &[Listener]) -> Result<Listened, Vec<OpenError>> {
     let error = |(index, failure): (usize, SentError)| {
         let address = listeners.get(index).map(|listener| Address::from(&listener.address))?;
-        Some(OpenError { index, address, error: failure.into() })
+        Some(OpenError::new(index, address, failure.into()))
     };
     // What is not about one address is told of the first.
     let whole = |why: io::Error| error((0, SentError::from(&why))).into_iter().collect::<Vec<_>>();

@@ -9,11 +9,13 @@
 mod socket;
 mod inherited;
 mod acceptor;
+mod holder;
 
 #[cfg(test)]
 mod tests;
 
 pub use acceptor::Acceptor;
+pub use holder::Holder;
 pub use inherited::{ENVIRONMENT, Inherited};
 
 use crate::address::Address;
@@ -41,13 +43,31 @@ pub struct OpenError {
     pub index: usize,
     pub address: Address,
     pub error: io::Error,
+    /// What has the address, if that is the error.
+    pub holder: Option<Holder>,
+}
+
+impl OpenError {
+    /// Looks up at once what has an address in use, as that may end soon.
+    pub fn new(index: usize, address: Address, error: io::Error) -> Self {
+        let is_taken = error.kind() == io::ErrorKind::AddrInUse;
+        let holder = is_taken.then(|| match &address {
+            Address::Tcp(address) => holder::of(*address),
+            _ => Holder::Listener,
+        });
+        OpenError { index, address, error, holder }
+    }
 }
 
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "cannot listen on {}: ", self.address)?;
         match self.error.kind() {
-            io::ErrorKind::AddrInUse => f.write_str("another process listens there already"),
+            io::ErrorKind::AddrInUse => f.write_str(match self.holder {
+                Some(Holder::Connection) => "no process listens there, but a connection uses this port",
+                Some(Holder::Unknown) => "another process uses this address already",
+                Some(Holder::Listener) | None => "another process listens there already",
+            }),
             io::ErrorKind::AddrNotAvailable => f.write_str("this machine does not have this address"),
             io::ErrorKind::PermissionDenied => match &self.address {
                 Address::Tcp(address) if address.port() < 1024 => {
@@ -103,7 +123,7 @@ pub fn open(
                 let is_taken = error.kind() == io::ErrorKind::AddrInUse;
                 let is_needed = if is_taken { !listener.optional } else { !listener.owner_only };
                 let list = if is_needed { &mut errors } else { &mut missing };
-                list.push(OpenError { index, address: (&listener.address).into(), error });
+                list.push(OpenError::new(index, (&listener.address).into(), error));
             }
         }
     }

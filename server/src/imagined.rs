@@ -98,6 +98,7 @@ pub fn settle(request: &mut Request) -> Result<Settled, u16> {
         match rewrite::settle(request, from) {
             Settled::Test(_, paused) => from = From::Script(paused.answered(false)),
             Settled::Status(status) => return Err(status),
+            Settled::TooLarge => return Err(413),
             Settled::Here if request.location().settings.try_files.is_some() => {
                 from = match try_files::otherwise(request)?.apply(request)? {
                     Resumed::Server => From::Server,

@@ -44,6 +44,8 @@ pub enum Step {
     Content(Content),
     Wait(Wait),
     Status(u16),
+    /// The length of the body is known, and larger than the location allows.
+    TooLarge,
 }
 
 pub enum Content {
@@ -97,7 +99,7 @@ pub fn decide(request: &mut Request, from: From, now: Now, out: &mut Vec<u8>) ->
             return Step::Content(Content::Challenge(text));
         }
         if reads_early(request) {
-            return Step::Wait(Wait::Body);
+            return if request.is_too_large() { Step::TooLarge } else { Step::Wait(Wait::Body) };
         }
     }
     with_body(request, from, now, out)
@@ -128,6 +130,7 @@ pub fn with_body(request: &mut Request, from: From, now: Now, out: &mut Vec<u8>)
         Settled::Redirect(status, url) => Step::Content(Content::Redirect(status, url)),
         Settled::Slash => Step::Content(Content::Slash),
         Settled::Status(status) => Step::Status(status),
+        Settled::TooLarge => Step::TooLarge,
         Settled::Test(test, paused) => Step::Wait(Wait::File(test, paused)),
     }
 }

@@ -11,7 +11,7 @@ mod protocol;
 mod derived;
 mod traced;
 
-pub use body::{BodyFile, KeptBody, PASSED_ON};
+pub use body::{BodyFile, KeptBody, PASSED_ON, UNWRITABLE};
 pub use connection_facts::{ClientAddress, ConnectionFacts};
 pub use derived::SubrequestPart;
 pub use visitor::{GivenId, Visitor, VisitorCookie, VisitorId};
@@ -103,6 +103,8 @@ pub struct Request {
     pub pipelined: bool,
     /// As received, chunk framing included.
     pub body_received: u64,
+    /// Bytes of the body so far without its framing; for a subrequest, the length that its parent knew.
+    pub body_octets: u64,
     /// Internal redirects so far; `restart` has the limit.
     pub changes: u8,
     pub sheet: OnceCell<Box<Sheet>>,
@@ -191,6 +193,7 @@ impl Request {
             keep_alive: true,
             pipelined: false,
             body_received: 0,
+            body_octets: 0,
             changes: 0,
             sheet: OnceCell::new(),
             wanted: None,
@@ -249,6 +252,7 @@ impl Request {
         self.keep_alive = true;
         self.pipelined = false;
         self.body_received = 0;
+        self.body_octets = 0;
         self.changes = 0;
         self.sheet.take();
         self.wanted = None;

@@ -33,6 +33,7 @@ pub async fn finish(request: &mut Request, client: &mut Client, step: Step, out:
                 }
                 Outcome::Status(status)
             }
+            Step::TooLarge => too_large(request, client),
             Step::Wait(check) => {
                 buffers::give(std::mem::replace(&mut out, buffers::take()));
                 match waiting::on(check, request, client, &mut out).await {
@@ -43,7 +44,7 @@ pub async fn finish(request: &mut Request, client: &mut Client, step: Step, out:
                     Err(failure) => Outcome::Client(failure),
                 }
             }
-            Step::Content(content) => match body_fits(request, client) {
+            Step::Content(content) => match expected_body(request, client) {
                 Err(failure) => Outcome::Client(failure),
                 Ok(()) => carry_out(request, client, content).await,
             },
@@ -73,15 +74,26 @@ pub async fn finish(request: &mut Request, client: &mut Client, step: Step, out:
     }
 }
 
-/// A restart finds the body announced already. One read before its location was known is checked against the
-/// location's limit.
-fn body_fits(request: &Request, client: &mut Client) -> Result<(), ClientFailure> {
-    if !client.body_known() {
-        return client.expect_body(request);
+/// A restart finds the body expected already.
+fn expected_body(request: &Request, client: &mut Client) -> Result<(), ClientFailure> {
+    if client.body_known() { Ok(()) } else { client.expect_body(request) }
+}
+
+/// A body of which nothing was read is lost, so that its error page does without it. Any other is kept, and is too
+/// large for a page with such a limit as well, as in nginx.
+fn too_large(request: &Request, client: &mut Client) -> Outcome {
+    if request.wanted.is_none() && matches!(request.body, KeptBody::Unread) {
+        _ = expected_body(request, client);
+        return Outcome::Client(ClientFailure::TooLarge);
     }
-    let limit = request.location().settings.client_body.max_size;
-    let is_large = !request.is_internal && limit > 0 && request.body.held() > limit;
-    if is_large { Err(ClientFailure::TooLarge) } else { Ok(()) }
+    log_too_large(request);
+    Outcome::Status(413)
+}
+
+fn log_too_large(request: &Request) {
+    let length = request.known_length();
+    let what = format_args!("client intended to send too large body: {length} bytes");
+    failure::log(request, Level::Error, what);
 }
 
 async fn carry_out(request: &mut Request, client: &mut Client, content: Content) -> Outcome {
@@ -129,7 +141,7 @@ fn failed(request: &mut Request, client: &mut Client, failure: ClientFailure) ->
         return None;
     }
     if failure == ClientFailure::TooLarge {
-        failure::log(request, Level::Error, format_args!("client intended to send too large body"));
+        log_too_large(request);
     }
     Some(failure.status())
 }

@@ -5,7 +5,7 @@
 use super::plain;
 use crate::cli::{Domains, ServeUrl};
 use crate::state_folder;
-use millstream_net::listener::OpenError;
+use millstream_net::listener::{Holder, OpenError};
 use std::env;
 use std::fmt::Write;
 use std::io::ErrorKind;
@@ -95,5 +95,15 @@ pub(super) fn hint(errors: &[&OpenError]) -> Option<String> {
              cap_net_bind_service=+ep, or {elsewhere}"
         ));
     }
-    is(ErrorKind::AddrInUse).then(|| format!("stop the process that listens there, or {elsewhere}"))
+    remedy(errors).map(|remedy| format!("{remedy}, or {elsewhere}"))
+}
+
+/// How an address in use becomes free.
+pub(super) fn remedy(errors: &[&OpenError]) -> Option<&'static str> {
+    let holders: Vec<_> = errors.iter().filter_map(|error| error.holder).collect();
+    match holders.iter().find(|holder| **holder != Holder::Connection) {
+        Some(Holder::Listener) => Some("stop the process that listens there"),
+        Some(_) => Some("stop the process that uses it"),
+        None => (!holders.is_empty()).then_some("wait until the connection has ended"),
+    }
 }

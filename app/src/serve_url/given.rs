@@ -79,9 +79,9 @@ pub fn hint(serve: &ServeUrl, dashboard: Option<&Address>, errors: &[OpenError])
     let moved = "choose another address for the dashboard with --dashboard address:port, or turn it off with --dashboard off";
     let elsewhere = match serve.domains.is_given() {
         true => domain::hint(&others),
-        false => is_taken(&others).then(|| {
-            "stop the process that listens there, or choose another address with --listen".to_owned()
-        }),
+        false => {
+            domain::remedy(&others).map(|remedy| format!("{remedy}, or choose another address with --listen"))
+        }
     };
     let hints: Vec<String> =
         elsewhere.into_iter().chain(is_taken(&at_dashboard).then(|| moved.to_owned())).collect();

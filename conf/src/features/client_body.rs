@@ -43,7 +43,9 @@ pub const ROWS: &[Row] = &[
         "The maximum time between two reads of a request body. After this time, the client gets 408.",
         Apply::Level(|l, d, r| l.client_body.timeout = r.duration(&d.args[0]))),
     once("client_max_body_size", HTTP_SERVER_LOCATION, (1, 1), "size", "1m",
-        "The maximum size of a request body; a larger one results in 413. 0 disables the limit.",
+        "The maximum size of a request body; a larger one results in 413. 0 disables the limit. If the length is known, each location that is \
+        found for the URI checks it, also after a `rewrite` or an internal redirect; a named location does not. A body without a length is checked \
+        by the location that reads it.",
         Apply::Level(|l, d, r| l.client_body.max_size = r.offset(&d.args[0]))),
     once("client_body_buffer_size", HTTP_SERVER_LOCATION, (1, 1), "size", "16k",
         "The part of a buffered request body that is kept in memory. A larger body is written to a file.",

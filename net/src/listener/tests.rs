@@ -4,6 +4,7 @@ use super::*;
 use crate::connect::connect;
 use millstream_conf::model::{ServerId, SocketKeepalive};
 use millstream_conf::source::Span;
+use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd, IntoRawFd};
 use std::path::Path;
 use std::time::Duration;
@@ -102,6 +103,25 @@ fn a_port_in_use_by_others_is_an_error_even_where_they_share_it() {
         errors[0].to_string(),
         format!("cannot listen on {taken}: another process listens there already")
     );
+}
+
+#[test]
+fn a_port_that_a_connection_uses_is_not_taken_for_one_that_a_process_listens_at() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let ours = TcpStream::connect(listener.local_addr().expect("bound")).expect("it listens");
+    let (theirs, _) = listener.accept().expect("it came");
+    let taken = ours.local_addr().expect("connected");
+    let told = || {
+        let errors = open(&[tcp(&taken.to_string())], 1, Inherited::none(), &[]).expect_err("it is in use");
+        errors[0].to_string()
+    };
+    let expected =
+        format!("cannot listen on {taken}: no process listens there, but a connection uses this port");
+    assert_eq!(told(), expected);
+    // Whoever closes first keeps the port for a while.
+    drop(ours);
+    drop(theirs);
+    assert_eq!(told(), expected);
 }
 
 #[test]

@@ -25,9 +25,6 @@ const TRAILER_LIMIT: usize = 8 * 1024;
 pub(super) struct Body {
     state: Remaining,
     wants_continue: bool,
-    decoded: u64,
-    /// `client_max_body_size` of the location in which the body was expected.
-    limit: u64,
     timeout: Duration,
     idle_since: Instant,
 }
@@ -40,10 +37,9 @@ enum Remaining {
 }
 
 impl Client {
-    /// Call it once the location, and so the limits, are known. Fails if the announced length is too large,
-    /// or the start is no chunked body: then no one knows where the next request starts.
+    /// Call it once the location, and so the timeout, is known. Fails if the start is no chunked body: then no
+    /// one knows where the next request starts.
     pub fn expect_body(&mut self, request: &Request) -> Result<(), ClientFailure> {
-        let limit = request.location().settings.client_body.max_size;
         let state = match request.framing {
             Framing::None => return Ok(()),
             // A stream knows by itself whether it has brought as much, and ends by itself: also with nothing, until then anything may come.
@@ -53,10 +49,9 @@ impl Client {
             Framing::Chunked => Remaining::Chunked(Decoder::new(TRAILER_LIMIT)),
             Framing::Close => Remaining::UntilEnd,
         };
-        let outcome = match (&state, request.framing) {
-            (_, Framing::Length(length)) if limit > 0 && length > limit => Err(ClientFailure::TooLarge),
-            (Remaining::Chunked(decoder), _) => look_ahead(decoder.clone(), &self.rest),
-            _ => Ok(()),
+        let outcome = match &state {
+            Remaining::Chunked(decoder) => look_ahead(decoder.clone(), &self.rest),
+            Remaining::Length(_) | Remaining::UntilEnd | Remaining::Ended => Ok(()),
         };
         let wants_continue = request.head.version != Version::Http10
             && request
@@ -64,7 +59,7 @@ impl Client {
                 .is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"));
         let timeout = request.location().settings.client_body.timeout;
         let idle_since = clock::now();
-        self.body = Some(Box::new(Body { state, wants_continue, decoded: 0, limit, timeout, idle_since }));
+        self.body = Some(Box::new(Body { state, wants_continue, timeout, idle_since }));
         outcome
     }
 
@@ -258,18 +253,15 @@ impl Client {
             }
             Remaining::Chunked(decoder) => decode_chunked(decoder, input, into)?,
         };
-        body.decoded += (into.len() - before) as u64;
+        request.body_octets += (into.len() - before) as u64;
         request.body_received += consumed as u64;
         consume(&mut self.rest, consumed);
         if ended {
             body.state = Remaining::Ended;
         }
-        let limit = match request.framing {
-            Framing::Length(_) => body.limit,
-            // It is known by what was read, so the location that reads it bounds it.
-            _ => request.location().settings.client_body.max_size,
-        };
-        if limit > 0 && body.decoded > limit {
+        // An announced length was checked before (`rewrite`). The location that reads it bounds any other.
+        let is_announced = matches!(request.framing, Framing::Length(_));
+        if !is_announced && request.exceeds_limit(request.body_octets) {
             return Err(ClientFailure::TooLarge);
         }
         Ok(if ended { BodyProgress::End } else { BodyProgress::More })

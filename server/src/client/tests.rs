@@ -32,6 +32,9 @@ async fn body(server: &str, fields: &str, sent: &str) -> Result<String, ClientFa
     let (mut client, mut other) = pair();
     other.write_all(sent.as_bytes()).await.expect("the socket takes it");
     other.shutdown().await.expect("it can be closed");
+    if request.is_too_large() {
+        return Err(ClientFailure::TooLarge);
+    }
     client.expect_body(&request)?;
     let mut bytes = Vec::new();
     while client.read_body(&mut request, &mut bytes).await? == BodyProgress::More {}

@@ -7,7 +7,7 @@
 use super::request_head::RequestFraming;
 use super::{Proxied, report};
 use crate::client::{BodyProgress, Client};
-use crate::request::{BodyFile, KeptBody, PASSED_ON, Request};
+use crate::request::{BodyFile, KeptBody, PASSED_ON, Request, UNWRITABLE};
 use crate::variables;
 use millstream_conf::model::{DavMethod, InFileOnly, Level, Pass};
 use millstream_net::{blocking, temporary};
@@ -265,7 +265,7 @@ async fn read_to_file(
     let opened = if is_named { named_file(request, &folder).await } else { open(folder.clone()).await };
     let file = match opened {
         Ok(file) => Arc::new(file),
-        Err(error) => return Err(unwritable(request, &folder, &error)),
+        Err(error) => return Err(lost_to_disk(request, &folder, &error)),
     };
     let size = request.location().settings.client_body.buffer_size.max(LEAST_PIECE);
     let mut written = 0;
@@ -278,17 +278,23 @@ async fn read_to_file(
                 bytes = buffer;
                 bytes.clear();
             }
-            Err((error, _)) => return Err(unwritable(request, &folder, &error)),
+            Err((error, _)) => return Err(lost_to_disk(request, &folder, &error)),
         }
     }
     request.body = KeptBody::File(Arc::clone(&file), written);
     Ok(RequestBody::File(file, written))
 }
 
+/// Whatever runs next fails the same way if it needs the body.
+fn lost_to_disk(request: &mut Request, folder: &Path, error: &io::Error) -> Proxied {
+    request.body = KeptBody::Lost(UNWRITABLE);
+    unwritable(request, folder, error)
+}
+
 fn unwritable(request: &Request, folder: &Path, error: &io::Error) -> Proxied {
     let what = format_args!("temporary file in \"{}\" failed: {error}", folder.display());
     report::write(request, Level::Crit, what, None);
-    Proxied::Failed(500)
+    Proxied::Failed(UNWRITABLE)
 }
 
 /// Creates the folder again if it was removed since the start.

@@ -3,6 +3,8 @@
 //! The request owns it, so that whatever runs next (another location, a named one, a further upstream) sends every byte of it once more.
 //! Next: `gateway/request_body`, which reads it and sends it.
 
+use super::Request;
+use millstream_wire::h1::framing::Framing;
 use std::fs::File;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -25,13 +27,15 @@ pub enum KeptBody {
 }
 
 pub const PASSED_ON: u16 = 502;
+/// No file could hold it.
+pub const UNWRITABLE: u16 = 500;
 
 impl KeptBody {
     /// Before fetching a page by GET or the request's own method. A lost body is omitted for an error page; a
     /// malformed one for any page by GET.
     pub fn lead_to_page(&mut self, is_by_get: bool, is_error: bool) {
         let (KeptBody::Lost(status) | KeptBody::Omitted(status)) = *self else { return };
-        let may_lack = if status == PASSED_ON { is_by_get && is_error } else { is_by_get || is_error };
+        let may_lack = if is_of_client(status) { is_by_get || is_error } else { is_by_get && is_error };
         *self = if may_lack { KeptBody::Omitted(status) } else { KeptBody::Lost(status) };
     }
 
@@ -49,7 +53,7 @@ impl KeptBody {
 
     /// Whether the client's body was too large, too slow or malformed.
     pub fn is_refused(&self) -> bool {
-        matches!(self, KeptBody::Lost(status) | KeptBody::Omitted(status) if *status != PASSED_ON)
+        matches!(self, KeptBody::Lost(status) | KeptBody::Omitted(status) if is_of_client(*status))
     }
 
     /// Bytes of a complete body, else 0.
@@ -60,6 +64,33 @@ impl KeptBody {
             _ => 0,
         }
     }
+}
+
+impl Request {
+    /// Bytes of the body as far as they are known: announced, come so far in chunks, or come whole on a stream.
+    /// 0 if nothing is known.
+    pub fn known_length(&self) -> u64 {
+        match self.framing {
+            Framing::Length(length) => length,
+            Framing::Chunked | Framing::None => self.body_octets,
+            Framing::Close => self.body.held(),
+        }
+    }
+
+    pub fn exceeds_limit(&self, length: u64) -> bool {
+        let limit = self.location().settings.client_body.max_size;
+        limit > 0 && length > limit
+    }
+
+    /// Whether the known length is above the location's limit. A body that was refused before is past that.
+    pub fn is_too_large(&self) -> bool {
+        !self.body.is_refused() && self.exceeds_limit(self.known_length())
+    }
+}
+
+/// Whether a body was lost by the client's fault.
+fn is_of_client(status: u16) -> bool {
+    !matches!(status, PASSED_ON | UNWRITABLE)
 }
 
 /// Removed with the request, unless it is to stay.

@@ -2,7 +2,7 @@
 //!
 //! What each takes over is said here and nowhere else. Next: `serve/subrequest`, which has one answered.
 
-use super::{Arguments, Request};
+use super::{Arguments, KeptBody, Request};
 use crate::slots::Slots;
 use millstream_net::clock;
 use millstream_wire::h1::framing::Framing;
@@ -36,6 +36,8 @@ impl Request {
         sub.host = self.host.clone();
         (sub.wanted, sub.is_internal, sub.is_rewritten) = (Some(wanted), true, true);
         sub.slots = self.slots.clone();
+        let is_discarded = wanted != SubrequestPart::Head && matches!(self.body, KeptBody::Unread);
+        sub.body_octets = if is_discarded { 0 } else { self.known_length() };
         (sub.limited.requests, sub.limited.connections) = (self.limited.requests, self.limited.connections);
         sub.trace = self.trace.clone();
         sub.visitor = OnceCell::from(self.visitor().clone());
@@ -61,6 +63,9 @@ impl Request {
         next.started = self.started;
         next.sent = self.sent.clone();
         next.body_received = self.body_received;
+        if matches!(self.body, KeptBody::Unread) {
+            next.body_octets = 0;
+        }
         next.cache_status = self.cache_status;
         next
     }

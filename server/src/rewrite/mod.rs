@@ -4,6 +4,7 @@
 //! server's script → location → its script ─┬─ the URI changed: location again, at most 10 times
 //!                                          └─ it did not: here
 //! ```
+//! Each location that is found for a URI bounds a body whose length is known (`client_max_body_size`); a named one does not.
 //! Nothing here waits: a script that asks for a file of which the kernel has to ask a disk stops, and goes on with the answer. Next: `script`, which carries
 //! one out; `phase`, which calls this and goes on.
 
@@ -41,6 +42,8 @@ pub enum Settled {
     /// Redirects to the path with a slash, a location's name.
     Slash,
     Status(u16),
+    /// The length of the body is known, and larger than the location allows.
+    TooLarge,
     Test(FileTest, Paused),
 }
 
@@ -57,6 +60,9 @@ pub fn settle(request: &mut Request, from: From) -> Settled {
                 }
                 if request.location().settings.internal && !request.is_internal {
                     return Settled::Status(404);
+                }
+                if request.is_too_large() {
+                    return Settled::TooLarge;
                 }
                 if slash_is_missing(request) {
                     return Settled::Slash;

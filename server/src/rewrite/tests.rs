@@ -32,6 +32,30 @@ fn a_request_that_nobody_sent_comes_to_where_there_are_no_files() {
 }
 
 #[test]
+fn each_location_that_is_found_bounds_an_announced_body_and_a_named_one_does_not() {
+    let worker = worker(
+        "server { listen 80; client_max_body_size 4;
+            location /wide { client_max_body_size 5; } location /on { client_max_body_size 5; rewrite ^ /narrow last; }
+            location /narrow { } location /inside { internal; } location /slash/ { proxy_pass http://127.0.0.1:1; } }",
+    );
+    let settled = |target: &str, from| {
+        let head = format!("POST {target} HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n");
+        format!("{:?}", settle(&mut admitted(&worker, &head), from))
+    };
+    for (target, from, expected) in [
+        ("/wide", From::Server, "Here"),
+        ("/narrow", From::Server, "TooLarge"),
+        ("/on", From::Server, "TooLarge"),
+        ("/elsewhere", From::Server, "TooLarge"),
+        ("/inside", From::Server, "Status(404)"),
+        ("/slash", From::Server, "TooLarge"),
+        ("/narrow", From::Rewrite, "Here"),
+    ] {
+        assert_eq!(settled(target, from), expected, "{target}");
+    }
+}
+
+#[test]
 fn a_path_changes_ten_times_and_no_more() {
     let worker = worker("server { listen 80; location / { rewrite ^(.*)$ $1x; } }");
     let mut request = admitted(&worker, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");

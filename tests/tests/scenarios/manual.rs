@@ -1,10 +1,12 @@
-//! What packages make of the binary: manual pages that `man` takes as they are, and completions that shells read.
+//! What packages make of the binary: manual pages that `man` takes as they are, and completions that shells read. And the lines of the
+//! manual for a certificate, which are taken as they stand.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use millstream_tests::prefix::Prefix;
-use millstream_tests::server::binary;
+use millstream_tests::server::{Server, binary};
+use millstream_tests::{ports, workspace};
 
 const PAGES: &[&str] = &[
     "",
@@ -108,4 +110,32 @@ fn bash_completes_commands_and_their_options() {
     assert_eq!(completed("millstream expl", 1), "explain");
     assert_eq!(completed("millstream serve --micro", 2), "--microcache");
     assert_eq!(completed("millstream -s re", 2), "reopen reload");
+}
+
+#[test]
+fn the_lines_for_a_certificate_of_your_own_are_a_server() {
+    let page = std::fs::read_to_string(workspace().join("docs/certificates.md")).expect("the page");
+    let (_, rest) = page.split_once("```nginx\n").expect("it begins with an example");
+    let (lines, _) = rest.split_once("```").expect("the example ends");
+    let prefix = Prefix::with_certificate("api.example.com");
+    for (made, named) in [("server.pem", "api.example.com.pem"), ("server.key", "api.example.com.key")] {
+        std::fs::rename(prefix.join(made), prefix.join(named)).expect("own directory");
+    }
+    let moved = lines.replace("listen 443 ssl;", "listen 127.0.0.1:@TLS@ ssl;");
+    assert_ne!(moved, lines, "{lines}");
+    let text = format!(
+        "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {{}}
+        http {{ access_log off; server {{ listen 127.0.0.1:@PORT@; }} {moved} }}"
+    );
+    let tls = ports::free().to_string();
+    let server = Server::start_in(prefix, &text, &[("TLS", &tls)]);
+    let asked = Command::new("openssl")
+        .args(["s_client", "-alpn", "h2", "-servername", "api.example.com", "-connect"])
+        .arg(format!("127.0.0.1:{tls}"))
+        .stdin(Stdio::null())
+        .output()
+        .expect("openssl runs");
+    let told = String::from_utf8_lossy(&asked.stdout);
+    assert!(told.contains("api.example.com") && told.contains("ALPN protocol: h2"), "{told}");
+    drop(server);
 }

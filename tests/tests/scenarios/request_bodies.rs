@@ -1,5 +1,7 @@
 //! What of a request goes upstream, what else is sent in its place, and what is said of the answer's characters.
 
+mod limits;
+
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc;
@@ -560,41 +562,5 @@ fn a_body_that_stays_behind_is_announced_as_none_where_that_is_set_and_reported_
                 "{path} {fields}"
             );
         }
-    }
-}
-
-#[test]
-fn a_body_of_unknown_length_has_the_bound_of_the_location_that_reads_it() {
-    let origin = Origin::start(|request| answer(200, &[], &request.body));
-    let server = Server::start(
-        "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-        http { access_log off; proxy_http_version 1.1;
-            server { listen 127.0.0.1:@PORT@; http2 on;
-                location /denied { client_max_body_size 5; deny all; error_page 403 = @read; }
-                location /missing { client_max_body_size 5; root @DIR@/none; error_page 404 405 = @read; }
-                location @read { client_max_body_size 1m; proxy_pass http://@ORIGIN@; }
-                location /narrow { deny all; error_page 403 = @narrow; }
-                location @narrow { client_max_body_size 5; proxy_pass http://@ORIGIN@; }
-                location / { client_max_body_size 5; proxy_pass http://@ORIGIN@; } } }",
-        &[("ORIGIN", &origin.address())],
-    );
-    for (path, status) in [("/denied", 200), ("/missing", 200), ("/narrow", 413), ("/", 413)] {
-        let chunked = "Transfer-Encoding: chunked\r\n\r\n8\r\nabcdefgh\r\n0\r\n\r\n";
-        let got = server.ask(format!("POST {path} HTTP/1.1\r\nHost: a\r\n{chunked}"));
-        assert_eq!(got.status, status, "{path}");
-        assert!(status != 200 || got.text() == "abcdefgh", "{path}: {}", got.text());
-        // An announced length has the bound of the first location, whatever that responds.
-        let mut client = server.client();
-        client
-            .send(format!("POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: 8\r\n\r\nabcdefgh"))
-            .expect("sent");
-        let of_announced = if path == "/narrow" { 200 } else { 413 };
-        assert_eq!(client.answer().expect("an answer").status, of_announced, "{path} with a length");
-        let mut frames = Frames::connect(server.port());
-        let stream = frames.request("POST", path, &[], false);
-        frames.data(stream, b"abcdefgh", true);
-        let got = frames.answer(stream);
-        assert_eq!(got.status, status, "{path} in HTTP/2");
-        assert!(status != 200 || got.text() == "abcdefgh", "{path} in HTTP/2: {}", got.text());
     }
 }

@@ -629,6 +629,23 @@ fn a_proxy_that_is_not_named_is_noticed_once() {
 }
 
 #[test]
+fn a_port_that_a_connection_uses_is_reported_as_such() {
+    skip_on_nginx!();
+    let (origin, prefix) = (Origin::fixed(200, &[], b"ok"), Prefix::new());
+    let connection = std::net::TcpStream::connect(origin.address()).expect("it listens");
+    let taken = connection.local_addr().expect("connected").port().to_string();
+    let (is_good, text) =
+        said(command(&prefix, &["serve", &origin.address(), "--listen", &taken, "--dashboard", "off"]));
+    assert!(!is_good && !text.contains("process that"), "{text}");
+    for part in [
+        "no process listens there, but a connection uses this port",
+        "wait until the connection has ended, or choose another address with --listen",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+}
+
+#[test]
 fn a_port_that_is_taken_is_reported_with_the_option_that_moves_it() {
     skip_on_nginx!();
     let (origin, prefix) = (Origin::fixed(200, &[], b"ok"), Prefix::new());

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use millstream_tests::origin::{Origin, answer};
 use millstream_tests::prefix::Prefix;
 use millstream_tests::process::Running;
 use millstream_tests::server::{Server, binary, command, is_nginx};
@@ -369,6 +370,66 @@ fn an_answer_that_the_full_disk_has_no_room_for_comes_at_the_pace_of_its_reader(
     });
     assert_eq!(pattern.receive(&mut stream, 0, download()).expect("a body"), download());
     wait::until("the error log says so", || server.log().to_lowercase().contains("no space left"));
+}
+
+const FULL: &str = site! {
+    http "client_body_temp_path @DIR@/small; client_body_buffer_size 16k;"
+    server "location /plain { proxy_pass http://@ORIGIN@; }
+        location /named { proxy_pass http://@ORIGIN@; error_page 500 502 = @named; }
+        location /named/again { recursive_error_pages on; proxy_pass http://@ORIGIN@; error_page 500 502 = @again; }
+        location /named/told { proxy_pass http://@ORIGIN@; error_page 500 @named; }
+        location /page { proxy_pass http://@ORIGIN@; error_page 500 = /get; }
+        location /page/told { proxy_pass http://@ORIGIN@; error_page 500 /get; }
+        location /text { proxy_pass http://@ORIGIN@; error_page 500 = @text; }
+        location @named { proxy_pass http://@ORIGIN@; }
+        location @again { error_page 500 = @named; proxy_pass http://@ORIGIN@; }
+        location @text { return 200 text; }
+        location /get { proxy_pass http://@ORIGIN@; }"
+};
+
+#[test]
+fn an_upload_that_the_full_disk_has_no_room_for_gets_500_and_nothing_of_it_goes_elsewhere() {
+    skip_on_nginx!("it sends what the file took");
+    let prefix = Prefix::new();
+    let folder = prefix.join("small");
+    std::fs::create_dir(&folder).expect("own directory");
+    // Declared first, so that it is dropped last.
+    let server;
+    let Some(_mounted) = Mounted::small(&folder) else {
+        eprintln!("SKIPPED: a small tmpfs cannot be mounted here");
+        return;
+    };
+    let origin = Origin::start(|request| {
+        let method = request.head.split(' ').next().unwrap_or_default();
+        answer(200, &[], format!("{method} {}", request.body.len()).as_bytes())
+    });
+    server = Server::start_in(prefix, FULL, &[("ORIGIN", &origin.address())]);
+    let body = "x".repeat(300_000);
+    for (path, status, text) in [
+        ("/plain", 500, None),
+        ("/named", 500, None),
+        ("/named/again", 500, None),
+        ("/named/told", 500, None),
+        ("/page", 500, None),
+        ("/page/told", 500, Some("GET 0")),
+        ("/text", 200, Some("text")),
+    ] {
+        for is_chunked in [false, true] {
+            let mut client = server.client();
+            let head = format!("POST {path} HTTP/1.1\r\nHost: a\r\n");
+            let length = body.len();
+            // A refusal may come before the end of the body.
+            _ = client.send(match is_chunked {
+                true => format!("{head}Transfer-Encoding: chunked\r\n\r\n{length:x}\r\n{body}\r\n0\r\n\r\n"),
+                false => format!("{head}Content-Length: {length}\r\n\r\n{body}"),
+            });
+            let got = client.answer().unwrap_or_else(|error| panic!("{path}: {error}"));
+            assert_eq!(got.status, status, "{path} {is_chunked}: {}", got.text());
+            assert!(text.is_none_or(|text| got.text() == text), "{path} {is_chunked}: {}", got.text());
+        }
+    }
+    assert!(origin.requests().iter().all(|request| request.head.starts_with("GET ")), "no upload came");
+    assert!(!server.log().contains("was streamed"), "{}", server.log());
 }
 
 /// A tmpfs of 128 KB, unmounted with the value.
