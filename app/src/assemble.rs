@@ -20,7 +20,7 @@ use millstream_conf::variables::Builtin;
 use millstream_net::address::Address;
 use millstream_net::resolver::{LookUps, Resolver};
 use millstream_net::{clock, limits};
-use millstream_server::caching::keyed;
+use millstream_server::caching::keyed::ORIGIN;
 use millstream_server::generation::Shared;
 use millstream_server::limit_zone::connections::ConnectionZone;
 use millstream_server::limit_zone::requests::RequestZone;
@@ -31,7 +31,6 @@ use millstream_telemetry::log_writer::LogWriter;
 use millstream_telemetry::metrics::Registry;
 use millstream_traces::exporter::Tracing;
 use millstream_upstream::{Group, Server};
-use millstream_wire::FieldId;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -98,7 +97,8 @@ pub fn assemble(
     let status_zones = StatusZones::of(http, registry);
     let hosts = http.listeners.iter().map(|listener| HostTable::new(http, listener)).collect();
     let keeps_sent_heads = reads(http, is_of_sent_head);
-    let reads_origin = reads(http, is_of_origin);
+    let read_origin = ORIGIN.iter().filter(|field| reads(http, |variable| names_origin(variable, field)));
+    let read_origin = read_origin.copied().collect();
     let (request_zones, connection_zones) = limit_zones(http, previous);
     let bounds = Needs::of(&configuration).bounds(limits::nofile());
     let shared = Shared {
@@ -125,7 +125,7 @@ pub fn assemble(
         registry: Arc::clone(registry),
         recorder: previous.map(|shared| shared.recorder.clone()).unwrap_or_default(),
         keeps_sent_heads,
-        reads_origin,
+        read_origin,
         names_bodies: keys_name_bodies(http),
         names_body_files: reads(http, is_of_body_file),
         keeps_upstream_heads: reads(http, is_of_upstream_head),
@@ -376,23 +376,27 @@ fn open_store(
 }
 
 /// Whether any template reads such a variable. With `ssi` a response may name any.
-fn reads(http: &Http, wanted: fn(&Variable) -> bool) -> bool {
+fn reads(http: &Http, wanted: impl Fn(&Variable) -> bool) -> bool {
     if http.locations.iter().any(|location| location.settings.ssi.enabled) {
         return true;
     }
     let of_locations = http.locations.iter().flat_map(|location| location.settings.templates());
     let of_upstreams = http.upstreams.iter().flat_map(Upstream::templates);
     let of_made = http.made.iter().filter_map(|made| made.making.as_ref()).flat_map(Making::templates);
-    of_locations.chain(of_upstreams).chain(of_made).any(|template| template.variables().any(wanted))
+    of_locations.chain(of_upstreams).chain(of_made).any(|template| template.variables().any(&wanted))
 }
 
 fn is_of_sent_head(variable: &Variable) -> bool {
     matches!(variable, Variable::SentHeader(_))
 }
 
-fn is_of_origin(variable: &Variable) -> bool {
-    let Variable::RequestHeader(name) = variable else { return false };
-    keyed::names_origin(FieldId::of(name.as_bytes()), name.as_bytes())
+fn names_origin(variable: &Variable, field: &str) -> bool {
+    match variable {
+        Variable::RequestHeader(name) => &**name == field,
+        Variable::Builtin(Builtin::ForwardedHost) => field == "x-forwarded-host",
+        Variable::Builtin(Builtin::ForwardedProto) => field == "x-forwarded-proto",
+        _ => false,
+    }
 }
 
 fn is_of_offer(variable: &Variable) -> bool {

@@ -34,6 +34,9 @@ pub enum Variable {
     Builtin(Builtin),
     /// The target as it is sent upstream: only in the default `proxy_cache_key`, cannot be written.
     SentTarget,
+    /// `$proxy_host` with what it lacks to name the upstream: TLS, and the path of a socket. Only in the default
+    /// `proxy_cache_key`, cannot be written.
+    SentOrigin,
     /// `$http_NAME`: a request field; in lower case with `-` for `_`.
     RequestHeader(Box<str>),
     /// `$sent_http_NAME`: a field of the response as sent.
@@ -72,7 +75,7 @@ impl Variable {
             Variable::SentTarget => Source::Target,
             Variable::Argument(_) => Source::Query,
             Variable::Capture(_) | Variable::Slot(_) => Source::Kept,
-            Variable::Made(_) => Source::Common,
+            Variable::Made(_) | Variable::SentOrigin => Source::Common,
         }
     }
 }

@@ -101,20 +101,20 @@ variables! {
     SliceRange "slice_range" Common "With `slice`, the range of the requested slice, such as `bytes=0-1048575`. Empty without `slice`, and for requests that are not sliced, such as POST.",
     SslCipher "ssl_cipher" Common "The cipher suite of the TLS connection.",
     SslCiphers "ssl_ciphers" Common "The cipher suites that the client offered, separated by colons, by OpenSSL's names if they are known.",
-    SslClientCert "ssl_client_cert" Common "The client's certificate (PEM), each line but the first preceded by a tab; deprecated.",
-    SslClientEscapedCert "ssl_client_escaped_cert" Common "The client's certificate (PEM), URI-escaped.",
-    SslClientFingerprint "ssl_client_fingerprint" Common "The SHA-1 of the client's certificate in hexadecimal digits.",
-    SslClientIDn "ssl_client_i_dn" Common "The issuer of the client's certificate, in the format of RFC 2253.",
-    SslClientIDnLegacy "ssl_client_i_dn_legacy" Common "The issuer of the client's certificate in the format of nginx before 1.11.6, with slashes.",
-    SslClientRawCert "ssl_client_raw_cert" Common "The client's certificate (PEM).",
-    SslClientSDn "ssl_client_s_dn" Common "The subject of the client's certificate, in the format of RFC 2253.",
-    SslClientSDnLegacy "ssl_client_s_dn_legacy" Common "The subject of the client's certificate in the format of nginx before 1.11.6, with slashes.",
-    SslClientSerial "ssl_client_serial" Common "The serial number of the client's certificate in hexadecimal digits.",
-    SslClientSigalg "ssl_client_sigalg" Common "The signature scheme of the client's certificate key in the handshake, such as `ecdsa_secp256r1_sha256`; empty in a resumed session.",
-    SslClientVEnd "ssl_client_v_end" Common "The end of the client certificate's validity.",
-    SslClientVRemain "ssl_client_v_remain" Common "Days until the client's certificate expires.",
-    SslClientVStart "ssl_client_v_start" Common "The start of the client certificate's validity.",
-    SslClientVerify "ssl_client_verify" Common "The result of verifying the client's certificate: `SUCCESS`, `FAILED:` with a reason, or `NONE` if there is none. With \
+    SslClientCert "ssl_client_cert" Who "The client's certificate (PEM), each line but the first preceded by a tab; deprecated.",
+    SslClientEscapedCert "ssl_client_escaped_cert" Who "The client's certificate (PEM), URI-escaped.",
+    SslClientFingerprint "ssl_client_fingerprint" Who "The SHA-1 of the client's certificate in hexadecimal digits.",
+    SslClientIDn "ssl_client_i_dn" Who "The issuer of the client's certificate, in the format of RFC 2253.",
+    SslClientIDnLegacy "ssl_client_i_dn_legacy" Who "The issuer of the client's certificate in the format of nginx before 1.11.6, with slashes.",
+    SslClientRawCert "ssl_client_raw_cert" Who "The client's certificate (PEM).",
+    SslClientSDn "ssl_client_s_dn" Who "The subject of the client's certificate, in the format of RFC 2253.",
+    SslClientSDnLegacy "ssl_client_s_dn_legacy" Who "The subject of the client's certificate in the format of nginx before 1.11.6, with slashes.",
+    SslClientSerial "ssl_client_serial" Who "The serial number of the client's certificate in hexadecimal digits.",
+    SslClientSigalg "ssl_client_sigalg" Who "The signature scheme of the client's certificate key in the handshake, such as `ecdsa_secp256r1_sha256`; empty in a resumed session.",
+    SslClientVEnd "ssl_client_v_end" Who "The end of the client certificate's validity.",
+    SslClientVRemain "ssl_client_v_remain" Who "Days until the client's certificate expires.",
+    SslClientVStart "ssl_client_v_start" Who "The start of the client certificate's validity.",
+    SslClientVerify "ssl_client_verify" Who "The result of verifying the client's certificate: `SUCCESS`, `FAILED:` with a reason, or `NONE` if there is none. With \
     `ssl_verify_client off` it is always `NONE`, and all other `$ssl_client_` variables are empty.",
     SslAlpnProtocol "ssl_alpn_protocol" Common "The protocol that was chosen in the TLS handshake (ALPN), such as `h2`.",
     SslCurve "ssl_curve" Common "The group of the TLS connection's key exchange.",
@@ -216,6 +216,22 @@ impl Builtin {
                 | Builtin::SecureLink
                 | Builtin::SecureLinkExpires
         )
+    }
+
+    /// Of the client's certificate, or whether it has one.
+    pub fn is_of_certificate(self) -> bool {
+        self.names_certificate()
+            || matches!(
+                self,
+                Builtin::SslClientIDn
+                    | Builtin::SslClientIDnLegacy
+                    | Builtin::SslClientSerial
+                    | Builtin::SslClientSigalg
+                    | Builtin::SslClientVEnd
+                    | Builtin::SslClientVRemain
+                    | Builtin::SslClientVStart
+                    | Builtin::SslClientVerify
+            )
     }
 
     pub fn names_certificate(self) -> bool {

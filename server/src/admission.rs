@@ -94,7 +94,16 @@ pub fn normalise(request: &mut Request) -> Result<(), u16> {
 }
 
 /// The error is a status.
-pub fn verify_client(request: &Request) -> Result<(), u16> {
+pub fn verify_client(request: &mut Request) -> Result<(), u16> {
+    let verified = verified(request);
+    if verified.is_err() {
+        // An error page may lead on.
+        request.way_shows |= Shows::WHO;
+    }
+    verified
+}
+
+fn verified(request: &Request) -> Result<(), u16> {
     let verify = request.server().settings.client_certificate.verify;
     if verify == VerifyClient::Off || request.connection.tls.is_none() {
         return Ok(());

@@ -61,7 +61,7 @@ pub(crate) fn worker(http: &str) -> Rc<Worker> {
         registry: registry.clone(),
         recorder: Arc::default(),
         keeps_sent_heads: true,
-        reads_origin: true,
+        read_origin: Vec::new(),
         names_bodies: false,
         names_body_files: false,
         keeps_upstream_heads: true,

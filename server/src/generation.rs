@@ -86,8 +86,8 @@ pub struct Shared {
     pub recorder: Arc<Recorder>,
     /// Whether a template reads `$sent_http_`, so that heads are kept for the log.
     pub keeps_sent_heads: bool,
-    /// Whether the configuration reads fields of a proxy that name the URL's origin (`$http_x_forwarded_host` …).
-    pub reads_origin: bool,
+    /// Those of [`ORIGIN`](crate::caching::keyed::ORIGIN) that the configuration reads.
+    pub read_origin: Vec<&'static str>,
     /// Whether a cache key contains `$request_body`.
     pub names_bodies: bool,
     /// Whether anything reads `$request_body_file`.

@@ -31,6 +31,7 @@ use crate::rewrite::{self, From, Paused, Settled};
 use crate::tracing;
 use crate::try_files::{self, FileTries};
 use crate::variables;
+use crate::variables::personal::shown_by_answer;
 use millstream_cache::{Lookup, Now};
 use millstream_conf::model::{DavMethod, Handler, Level, LocationId, Pass, Phases, Settings};
 use millstream_net::clock;
@@ -237,7 +238,10 @@ fn guards(request: &mut Request, settings: &Settings, from: Guard) -> Option<Ste
                 match limits::pass(request, settings) {
                     Ruling::Passes => {}
                     Ruling::Until(moment) => return Some(Step::Wait(Wait::Until(moment))),
-                    Ruling::Refused(status) => return Some(Step::Status(status)),
+                    Ruling::Refused(status) => {
+                        request.way_shows |= shown_by_answer(request);
+                        return Some(Step::Status(status));
+                    }
                 }
             }
             Weighing::default()

@@ -97,6 +97,8 @@ impl Upstream {
         let mut own: Vec<&str> = self.host.iter().chain(&self.addresses).map(String::as_str).collect();
         own.dedup();
         lines.extend(own.iter().map(|own| format!("proxy_redirect {scheme}://{own}/ /")));
+        // A proxy in front may have another scheme, name or port.
+        lines.push("absolute_redirect off".to_owned());
         if self.host.is_some() && !is_behind {
             lines.push("proxy_set_header X-Forwarded-Host $http_host".to_owned());
         }

@@ -70,7 +70,12 @@ fn is_shared(guarded: &Location, open: &Location, page: &ErrorPage, reading: &Re
     let names = |wanted: &dyn Fn(&Variable) -> bool| reading.reads(&own.key).into_iter().any(wanted);
     // What the key names of the upstream and of the path differs with these.
     let is_by_target = names(&|variable| {
-        matches!(variable, Variable::SentTarget | Variable::Builtin(Builtin::ProxyHost | Builtin::ProxyPort))
+        matches!(
+            variable,
+            Variable::SentTarget
+                | Variable::SentOrigin
+                | Variable::Builtin(Builtin::ProxyHost | Builtin::ProxyPort)
+        )
     });
     let is_by_path = names(&|variable| {
         matches!(variable, Variable::SentTarget | Variable::Builtin(Builtin::Uri | Builtin::DocumentUri))

@@ -23,9 +23,10 @@ use crate::representation::follow::{self, Followed};
 use crate::representation::hit::{self, Ready};
 use crate::request::Request;
 use crate::restart::Restart;
+use crate::variables::personal::{shown_by, shown_by_answer};
 use bytes::Bytes;
 use millstream_cache::{Follower, Hit, Lookup, Now, Prepared, StoredHead};
-use millstream_conf::model::ProxyCache;
+use millstream_conf::model::{PassTarget, ProxyCache};
 use millstream_net::{blocking, buffers};
 use millstream_telemetry::metrics::{CacheStatus, Cause};
 use millstream_wire::Coding;
@@ -141,7 +142,19 @@ pub async fn settle(
 ) -> Outcome {
     match proxied {
         Proxied::Done => Outcome::Done,
-        Proxied::Failed(status) | Proxied::Intercepted(status) => Outcome::Status(status),
+        // An error page may lead on.
+        Proxied::Failed(status) => {
+            if let Some(PassTarget::Variables(target)) =
+                request.location().settings.pass().map(|pass| &pass.target)
+            {
+                request.way_shows |= shown_by(target, request);
+            }
+            Outcome::Status(status)
+        }
+        Proxied::Intercepted(status) => {
+            request.way_shows |= shown_by_answer(request);
+            Outcome::Status(status)
+        }
         Proxied::ClientFailed(failure) => Outcome::Client(failure),
         Proxied::Redirect(uri) => {
             Restart::accelerated(request, &uri).map_or_else(Outcome::Status, Outcome::Restart)

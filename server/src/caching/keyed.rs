@@ -46,7 +46,7 @@ pub fn note(request: &mut Request, cache: &ProxyCache) {
     }
     let bytes = &request.bytes;
     request.head.fields.retain(|field| !is_note(field.name(bytes)));
-    if cache.vary.unlisted && request.generation.shared.reads_origin {
+    if cache.vary.unlisted && !request.generation.shared.read_origin.is_empty() {
         note_origin(request);
     }
     if cache.vary.address {
@@ -57,16 +57,15 @@ pub fn note(request: &mut Request, cache: &ProxyCache) {
 /// The URL as the client says that it was asked for elsewhere, which the configuration reads: these fields end here, so
 /// that `unlisted` leaves them out.
 fn note_origin(request: &mut Request) {
-    let fields = request.fields().iter().filter(|(id, name, _)| names_origin(*id, name));
+    let read = &request.generation.shared.read_origin;
+    let is_read = |name: &[u8]| read.iter().any(|field| name.eq_ignore_ascii_case(field.as_bytes()));
+    let fields = request.fields().iter().filter(|(_, name, _)| is_read(name));
     let lines: Vec<_> = fields.map(|(_, name, value)| ([b"=", name].concat(), value.to_vec())).collect();
     lines.iter().for_each(|(name, value)| append_line(request, name, value));
 }
 
-/// Whether it is one of the fields of a proxy that name the URL's origin and that `unlisted` does not compare.
-pub fn names_origin(id: FieldId, name: &[u8]) -> bool {
-    matches!(id, FieldId::Forwarded | FieldId::XForwardedHost | FieldId::XForwardedProto)
-        || name.eq_ignore_ascii_case(b"x-forwarded-port")
-}
+/// Fields of a proxy that name the URL's origin, which `unlisted` does not compare.
+pub const ORIGIN: [&str; 4] = ["forwarded", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-port"];
 
 fn append_line(request: &mut Request, name: &[u8], value: &[u8]) {
     let mut append = |text: &[u8]| {
@@ -126,7 +125,7 @@ pub fn usage(request: &Request, cache: &ProxyCache) -> Use {
         || request.is_upgrade()
         || request.is_extended_connect()
         || query::is_too_large(request)
-        || matches!(cache.credentials, Credentials::Public { .. }) && is_chosen(request, cache, Shows::WHO)
+        || is_for_its_client(request, cache)
     {
         return Use::Past;
     }
@@ -205,10 +204,13 @@ pub fn hands_on_authorization(request: &Request, cache: &ProxyCache) -> bool {
 /// Whether this of the client determines which resource the upstream is asked for, and the key does not contain that: what
 /// the response says of its own URL (`public`) then holds for no other client's.
 pub fn is_chosen(request: &Request, cache: &ProxyCache, what: Shows) -> bool {
-    let tells = |wanted: Variable| cache.key.variables().any(|variable| *variable == wanted);
-    let is_shown = is_shown_by_way(request, cache, what)
-        || shown_by_all(cache.resource.iter().flat_map(Template::variables), request).has(what);
-    is_shown && !(tells(Variable::SentTarget) && tells(Variable::Builtin(Builtin::ProxyHost)))
+    is_shown_by_way(request, cache, what)
+        || shown_by_all(cache.resource.iter().flat_map(Template::variables), request).has(what)
+}
+
+/// Whether a response could not be for others even if it says so (`proxy_cache_credentials public`).
+pub fn is_for_its_client(request: &Request, cache: &ProxyCache) -> bool {
+    matches!(cache.credentials, Credentials::Public { .. }) && is_chosen(request, cache, Shows::WHO)
 }
 
 /// Which halves of a target the key contains.

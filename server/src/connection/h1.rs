@@ -145,7 +145,7 @@ impl Connection {
         if self.accepted.facts.is_plain_on_tls {
             admitted = Err(failure::HTTP_TO_HTTPS);
         }
-        let admitted = admitted.and_then(|()| admission::verify_client(&request));
+        let admitted = admitted.and_then(|()| admission::verify_client(&mut request));
         if let Err(status) = admitted {
             return Box::pin(self.refuse(request, status)).await;
         }

@@ -82,6 +82,7 @@ impl Passing<'_> {
     /// Whether the request has fields that may have changed the response but are not in a GET's key.
     fn says_what_no_key_names(&self, cache: &ProxyCache) -> bool {
         !keyed::is_keyed(self.request)
+            || keyed::is_for_its_client(self.request, cache)
             || self.request.fields().iter().any(|(id, name, _)| unkeyed::ends_here(id, name, &cache.key))
     }
 

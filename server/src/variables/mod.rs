@@ -110,6 +110,7 @@ pub fn append(variable: &Variable, request: &Request, out: &mut Vec<u8>) -> Foun
         Variable::Builtin(builtin) if builtin.stays() => append_once(*builtin, request, out),
         Variable::Builtin(builtin) => builtin::append(*builtin, request, out),
         Variable::SentTarget => upstream::sent_target(request, out),
+        Variable::SentOrigin => upstream::sent_origin(request, out),
         Variable::RequestHeader(name) => request_field(request, name, out),
         // No head is made yet; what a response with `X-Accel-Redirect` left to it is there all the same, as in nginx.
         Variable::SentHeader(name) if request.sent.head.is_empty() => match &request.accel_fields {

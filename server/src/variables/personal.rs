@@ -97,6 +97,9 @@ fn of_variable(variable: &Variable, request: &Request) -> Shows {
             request.slots.shows(*number) | own.unwrap_or_default()
         }
         (Variable::Capture(_), _) => request.captures.borrow().shows,
+        (Variable::Builtin(builtin), _) if builtin.is_of_certificate() => {
+            if client_certificate::shown(request).is_some() { Shows::WHO } else { Shows::NOTHING }
+        }
         (_, Source::Common) => Shows::NOTHING,
         (_, Source::Address) => Shows::ADDRESS,
         (_, Source::Field) => Shows::FIELD,

@@ -4,7 +4,7 @@ use super::{Found, give, give_some};
 use crate::request::Request;
 use crate::sent_target;
 use crate::tries::Try;
-use millstream_conf::model::PassTarget;
+use millstream_conf::model::{PassTarget, PeerAddress};
 use millstream_conf::variables::Builtin;
 use millstream_wire::{FieldId, date};
 use std::io::Write;
@@ -78,6 +78,34 @@ pub(super) fn slice_range(request: &Request, out: &mut Vec<u8>) -> Found {
     out.push(b'-');
     number(last, out);
     Found::Value
+}
+
+/// Responses of a socket, or over TLS, are not those of `localhost`, or of the same host without.
+pub(super) fn sent_origin(request: &Request, out: &mut Vec<u8>) -> Found {
+    let Some(proxy) = request.location().settings.pass() else { return Found::Nothing };
+    let mut write = |encrypted: bool, authority: &[u8]| {
+        out.extend_from_slice(if encrypted { b"https://" } else { b"" });
+        out.extend_from_slice(authority);
+        Found::Value
+    };
+    match &proxy.target {
+        PassTarget::Upstream(id) => {
+            let group = request.generation.http().upstream(*id);
+            let encrypted = proxy.http().is_some_and(|http| http.tls.is_some());
+            let socket = group
+                .servers
+                .first()
+                .filter(|server| group.implicit && matches!(server.address, PeerAddress::Unix(_)));
+            let host = proxy.host().map_or("", |(host, _)| host);
+            write(encrypted, socket.map_or(host, |server| &server.name).as_bytes())
+        }
+        PassTarget::Variables(template) => {
+            let url = super::value(template, request);
+            let Some(parts) = sent_target::parts(&url, proxy) else { return Found::Nothing };
+            let is_socket = parts.authority.starts_with(b"unix:");
+            write(parts.encrypted, if is_socket { parts.authority } else { parts.host().0 })
+        }
+    }
 }
 
 /// The received target, by which nginx names files; the sent one after an internal redirect or with variables

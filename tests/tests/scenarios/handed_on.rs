@@ -18,6 +18,7 @@ const SITE: &str = site! {
         map $arg_token $of_argument { default user-$arg_token; }
         map $host $of_host { default of-$host; }
         map $http_x_forwarded_host $of_forwarded { default $http_x_forwarded_host; }
+        limit_req_zone $http_cookie zone=none:1m rate=1r/m;
         map $cookie_lang $tongue { default en; de de; }
         upstream api { server @UPSTREAM@; }
         upstream other { server @UPSTREAM@; }"
@@ -57,11 +58,17 @@ fn echo_saying(control: &'static str) -> Origin {
             let part = format!("<!--#include virtual=\"/one/{}\" -->", of_cookie());
             return answer(200, &[("Content-Type", "text/html")], part.as_bytes());
         }
+        if request.target() == "/forbidden" && request.field("x-u").is_none() {
+            return answer(403, &[], b"");
+        }
         let line = request.head.lines().next().unwrap_or_default();
         let fields = ["x-u", "x-api-key", "authorization"];
         let told = fields.iter().find_map(|name| request.field(name)).unwrap_or("-");
         let body = String::from_utf8_lossy(&request.body).into_owned();
-        answer(200, &[("Cache-Control", control)], format!("{line} {told} {body}").as_bytes())
+        let host = request.field("host").unwrap_or("-");
+        // A response to POST that names its own URL stands for one to GET.
+        let fields = [("Cache-Control", control), ("Content-Location", "/page")];
+        answer(200, &fields, format!("{line} {told} {body} {host}").as_bytes())
     })
 }
 
@@ -151,8 +158,27 @@ fn what_is_public_at_a_url_that_a_credential_determines_is_shared_with_nobody() 
         "rewrite ^ /led/ last;",
         "proxy_cache answers; proxy_set_header Cookie \"\"; proxy_pass http://api/u/$cookie_s;",
         "set $q $mapped; proxy_cache answers; proxy_set_header Cookie \"\"; proxy_pass http://api/$q;",
+        "proxy_set_header Host $cookie_s;",
+        "proxy_set_header Host $mapped.example;",
+        "proxy_cache_key $scheme$proxy_host$request_uri; error_page 418 = @$cookie_s; return 418;",
+        "error_page 403 = @$cookie_s; proxy_intercept_errors on; rewrite ^ /forbidden break;",
+        "error_page 429 = @$cookie_s; limit_req zone=none burst=1 nodelay; limit_req_status 429;",
+        "error_page 502 = @gold; proxy_cache answers; proxy_set_header Cookie \"\"; proxy_pass http://127.0.0.1:1/$cookie_s;",
     ] {
         let server = start(location, &origin.address());
+        if location.contains("@gold") {
+            let got = [(); 2].map(|()| ask(&server, "/page", ANN));
+            assert!(got[1].0 != "HIT" && got[1].1.contains("gold"), "{location}: {got:?}");
+            continue;
+        }
+        // The first two of a client are let in.
+        if location.contains("limit_req") {
+            for who in [ANN, ANN, BOB, BOB] {
+                ask(&server, "/limited", who);
+            }
+        }
+        let post = "POST /page HTTP/1.1\r\nHost: localhost\r\nCookie: s=ann\r\nContent-Length: 0\r\n\r\n";
+        server.ask(post);
         each_gets_the_own(location, |user| ask(&server, "/page", if user == "ann" { ANN } else { BOB }));
     }
     // The key contains that URL.
@@ -387,5 +413,52 @@ fn what_shows_nobody_is_stored_however_it_was_made() {
         let fields = [("User-Agent", "bot"), ("Accept-Language", "de")];
         let got = [ask(&server, "/page", &fields), ask(&server, "/page", &fields)];
         assert_eq!(got.map(|(status, _)| status), ["MISS", "HIT"], "{location}");
+    }
+}
+
+#[test]
+fn the_default_key_tells_sockets_and_schemes_apart() {
+    skip_on_nginx!();
+    let prefix = Prefix::with_certificate("api.example");
+    let site = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+        http {
+            access_log off; proxy_cache_path memory keys_zone=answers:1m;
+            proxy_cache answers; proxy_cache_valid 1m;
+            server { listen unix:@DIR@/one.sock; return 200 one; }
+            server { listen unix:@DIR@/two.sock; return 200 two; }
+            server { listen 127.0.0.1:@PLAIN@; return 200 plain; }
+            server {
+                listen 127.0.0.1:@SECURE@ ssl; return 200 secure;
+                ssl_certificate @DIR@/server.pem; ssl_certificate_key @DIR@/server.key;
+            }
+            map $host $of_api { plain.example http://127.0.0.1:@PLAIN@; default https://127.0.0.1:@SECURE@; }
+            map $host $socket { variable1.example one; default two; }
+            server {
+                listen 127.0.0.1:@PORT@;
+                server_name one.example; location / { proxy_pass http://unix:@DIR@/one.sock; }
+            }
+            server { listen 127.0.0.1:@PORT@; server_name two.example; location / { proxy_pass http://unix:@DIR@/two.sock; } }
+            server {
+                listen 127.0.0.1:@PORT@;
+                server_name variable1.example variable2.example;
+                location / { proxy_pass http://unix:@DIR@/$socket.sock:$request_uri; }
+            }
+            server {
+                listen 127.0.0.1:@PORT@;
+                server_name plain.example secure.example; location / { proxy_pass $of_api; }
+            }
+        }";
+    let [plain, secure] = [(); 2].map(|()| ports::free().to_string());
+    let server = Server::start_in(prefix, site, &[("PLAIN", &plain), ("SECURE", &secure)]);
+    for (host, expected) in [
+        ("one.example", "one"),
+        ("two.example", "two"),
+        ("variable1.example", "one"),
+        ("variable2.example", "two"),
+        ("plain.example", "plain"),
+        ("secure.example", "secure"),
+    ] {
+        let got = [(); 2].map(|()| server.get_with("/page", &[("Host", host)]).text());
+        assert_eq!(got, [expected, expected], "{host}");
     }
 }

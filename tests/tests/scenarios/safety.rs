@@ -140,8 +140,7 @@ fn a_field_that_connection_takes_from_the_api_does_not_choose_the_entry() {
     let server = start(&origin, "proxy_cache_key $uri$http_accept_language;");
     let hidden = [("Accept-Language", "de"), ("Connection", "keep-alive, Accept-Language")];
     let first = server.get_with("/", &hidden);
-    assert_eq!((first.text().as_str(), first.cache_status()), ("- - - - - body=", "MISS"));
-    assert_eq!(server.get_with("/", &hidden).cache_status(), "HIT");
+    assert_eq!((first.text().as_str(), first.cache_status()), ("- - - - - body=", "BYPASS"));
     let german = server.get_with("/", &[("Accept-Language", "de")]);
     assert_eq!((german.text().as_str(), german.cache_status()), ("- - - - de body=", "MISS"));
 }

@@ -90,8 +90,15 @@ pub(super) fn resource(sent: &Sent<'_>, key: &Template, reading: &Reading<'_>) -
         !is_told(variable, key) && parts.any(|part| part.source() != Source::Common)
     };
     let params = sent.params.iter().filter(|param| RESOURCE.contains(&param.name.as_str()));
-    let values = sent.target.into_iter().chain(params.map(|param| &param.value));
+    let host = sent.fields.iter().filter(|field| field.name.eq_ignore_ascii_case("host"));
+    let values = host.map(|field| &field.value).chain(params.map(|param| &param.value));
+    let values = values.chain(sent.target.filter(|_| !tells_url(key)));
     values.filter(|value| value.variables().any(may_choose)).cloned().collect()
+}
+
+/// Whether it is the default key, which contains the URL that is requested from the upstream.
+fn tells_url(key: &Template) -> bool {
+    key.variables().any(|variable| *variable == Variable::SentOrigin)
 }
 
 /// The parameters by which an application tells resources (RFC 3875 §4.1, and what PHP-FPM and uwsgi add).
@@ -149,9 +156,13 @@ fn is_set(slot: u16, reading: &Reading<'_>) -> bool {
 
 fn is_told(variable: &Variable, key: &Template) -> bool {
     let fixed = [Builtin::Hostname, Builtin::NginxVersion, Builtin::ProxyHost, Builtin::ProxyPort];
-    let is_of = |named: &Variable| {
+    let is_of = |named: &Variable| match (variable, named) {
         // A user's name is a part of it.
-        *variable == Variable::Builtin(Builtin::RemoteUser) && is_of_field(named, "authorization")
+        (Variable::Builtin(Builtin::RemoteUser), named) => is_of_field(named, "authorization"),
+        (Variable::Builtin(part), Variable::Builtin(whole)) => {
+            part.is_of_certificate() && whole.names_certificate()
+        }
+        _ => false,
     };
     matches!(variable, Variable::Builtin(builtin) if fixed.contains(builtin))
         || key.variables().any(|named| named == variable || is_of(named))

@@ -66,6 +66,7 @@ fn name(variable: &Variable, request: &Request) -> String {
             .map_or_else(String::new, |(_, name, _)| format!("${name}")),
         // As the documentation of the default key has it.
         Variable::SentTarget => "$request_uri".to_owned(),
+        Variable::SentOrigin => "$proxy_host".to_owned(),
         Variable::RequestHeader(name) => prefixed("http_", name),
         Variable::SentHeader(name) => prefixed("sent_http_", name),
         Variable::SentTrailer(name) => prefixed("sent_trailer_", name),

@@ -282,7 +282,9 @@ fn is_foreseen(probe: &Request, cache: &ProxyCache, length: usize) -> bool {
 /// Whether the value depends only on URL, method and place.
 fn is_of_url(variable: &Variable, location: &Location, http: &Http) -> bool {
     match variable {
-        Variable::Builtin(Builtin::ProxyHost | Builtin::ProxyPort) | Variable::SentTarget => {
+        Variable::Builtin(Builtin::ProxyHost | Builtin::ProxyPort)
+        | Variable::SentTarget
+        | Variable::SentOrigin => {
             let target = location.settings.pass().map(|proxy| &proxy.target);
             match target {
                 Some(PassTarget::Variables(url)) => {

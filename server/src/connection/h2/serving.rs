@@ -55,7 +55,7 @@ impl Http2Connection {
         let Come { stream: id, mut request, has_ended, priority } = come;
         request.keep_alive = true;
         let admitted = admission::admit(&mut request)
-            .and_then(|()| admission::verify_client(&request))
+            .and_then(|()| admission::verify_client(&mut request))
             .and_then(|()| if self.speaks_with(&request) { Ok(()) } else { Err(failure::MISDIRECTED) });
         let place = Place { stream: id, has_ended, flaw: None };
         if let Err(status) = admitted {

@@ -266,10 +266,9 @@ fn note(family: Family, key_names_credential: bool, span: Span, reading: &mut Re
 fn default_key(family: Family) -> Template {
     use Variable::Builtin as Fixed;
     let (source, parts): (_, Box<[Variable]>) = match family {
-        Family::Proxy => (
-            DEFAULT_CACHE_KEY,
-            [Fixed(Builtin::Scheme), Fixed(Builtin::ProxyHost), Variable::SentTarget].into(),
-        ),
+        Family::Proxy => {
+            (DEFAULT_CACHE_KEY, [Fixed(Builtin::Scheme), Variable::SentOrigin, Variable::SentTarget].into())
+        }
         _ => (
             "$scheme$host$request_uri$uri",
             [Builtin::Scheme, Builtin::Host, Builtin::RequestUri, Builtin::Uri].map(Fixed).into(),
