@@ -145,7 +145,12 @@ fn others_climb_to_http_2_or_say_that_they_cannot() {
             "{}",
             told.text()
         );
-        assert_eq!(told.text().contains("cannot: varnish does not support TLS itself"), !can, "{}", told.text());
+        assert_eq!(
+            told.text().contains("cannot: varnish does not support TLS itself"),
+            !can,
+            "{}",
+            told.text()
+        );
     }
 }
 
