@@ -10,7 +10,7 @@ use crate::names::LookedUp;
 use crate::traces::Traces;
 use crate::{account, state_folder, temporary};
 use millstream_acme::Acme;
-use millstream_cache::Store;
+use millstream_cache::{ORIGIN, Store};
 use millstream_conf::diagnostics::Diagnostics;
 use millstream_conf::model::{
     CacheZone, Configuration, HostPort, Http, Level, LimitZone, LogTarget, Making, PeerAddress, Upstream,
@@ -20,7 +20,6 @@ use millstream_conf::variables::Builtin;
 use millstream_net::address::Address;
 use millstream_net::resolver::{LookUps, Resolver};
 use millstream_net::{clock, limits};
-use millstream_server::caching::keyed::ORIGIN;
 use millstream_server::generation::Shared;
 use millstream_server::limit_zone::connections::ConnectionZone;
 use millstream_server::limit_zone::requests::RequestZone;

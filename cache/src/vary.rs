@@ -13,6 +13,8 @@ use millstream_wire::{FieldId, Fields, accept_language, list};
 
 mod unlisted;
 
+pub use unlisted::ORIGIN;
+
 #[cfg(test)]
 mod tests;
 

@@ -35,6 +35,7 @@ pub mod proxy_protocol;
 pub mod resolve;
 pub mod resolver;
 pub mod connect;
+pub mod tcp_table;
 pub mod listener;
 mod element;
 pub mod certificate;

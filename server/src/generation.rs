@@ -86,7 +86,7 @@ pub struct Shared {
     pub recorder: Arc<Recorder>,
     /// Whether a template reads `$sent_http_`, so that heads are kept for the log.
     pub keeps_sent_heads: bool,
-    /// Those of [`ORIGIN`](crate::caching::keyed::ORIGIN) that the configuration reads.
+    /// Those of [`ORIGIN`](millstream_cache::ORIGIN) that the configuration reads.
     pub read_origin: Vec<&'static str>,
     /// Whether a cache key contains `$request_body`.
     pub names_bodies: bool,

@@ -70,6 +70,10 @@ fn known(id: FieldId) -> Option<Meaningless> {
     })
 }
 
+/// Of those that stay here, the fields of a proxy that name the URL's origin. Where a configuration reads one, what it
+/// says is noted under another name.
+pub const ORIGIN: [&str; 4] = ["forwarded", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-port"];
+
 /// Other fields that make no variant, in lower case. Those with a client's address ([`is_client_address`])
 /// make none either: for them there is `proxy_cache_vary address`.
 const OTHERS: &[(&str, Meaningless)] = &[
@@ -194,6 +198,14 @@ mod tests {
             (&[("Cookie", "a"), ("X-Api-Key", "b"), ("Range", "bytes=0-")], ""),
         ] {
             assert_eq!(said(lines), expected);
+        }
+    }
+
+    #[test]
+    fn the_fields_of_an_origin_are_left_out_and_a_note_of_one_is_told() {
+        for name in ORIGIN {
+            assert_eq!(said(&[(name, "a")]), "", "{name}");
+            assert_eq!(said(&[(&format!("={name}"), "a")]), format!("={name}:a\n"));
         }
     }
 

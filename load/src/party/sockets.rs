@@ -1,4 +1,4 @@
-//! The kernel's tables of TCP sockets: who listens, and what closed connections leave behind.
+//! TCP sockets of this machine: who listens, and what closed connections leave behind.
 //!
 //! Which process has a socket is found by its number in the table, which needs the right to look at other users' processes where the
 //! server is one; without it the answer is `None`, and what the server costs stays unknown.
@@ -7,52 +7,10 @@
 //! that opens a connection for every request runs out of them at some 28,000 a minute per address.
 
 use super::process_table;
+use millstream_net::tcp_table::{LISTEN, Socket, TIME_WAIT, all};
 use procfs::process::{FDTarget, Process};
 use std::collections::HashSet;
-use std::fs;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-
-/// TCP_LISTEN and TCP_TIME_WAIT of the kernel.
-pub(super) const LISTEN: u8 = 0x0a;
-const TIME_WAIT: u8 = 0x06;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Socket {
-    pub(super) local: SocketAddr,
-    pub(super) remote: SocketAddr,
-    pub(super) state: u8,
-    pub(super) inode: u64,
-    /// Until its timer ends, in hundredths of a second.
-    pub(super) timer: u64,
-}
-
-fn all() -> Vec<Socket> {
-    let tables =
-        ["/proc/net/tcp", "/proc/net/tcp6"].map(|table| fs::read_to_string(table).unwrap_or_default());
-    tables.iter().flat_map(|table| table.lines()).filter_map(line).collect()
-}
-
-/// `sl local remote state queues timers retransmits uid timeout inode …`; `None` for the heading.
-pub(super) fn line(text: &str) -> Option<Socket> {
-    let mut words = text.split_ascii_whitespace().skip(1);
-    let local = address(words.next()?)?;
-    let remote = address(words.next()?)?;
-    let state = u8::from_str_radix(words.next()?, 16).ok()?;
-    let timer = words.nth(1).and_then(|timer| u64::from_str_radix(timer.split_once(':')?.1, 16).ok())?;
-    let inode = words.nth(3)?.parse().ok()?;
-    Some(Socket { local, remote, state, inode, timer })
-}
-
-/// `0100007F:1F90`: words of four bytes as the machine has them in memory, then the port.
-fn address(text: &str) -> Option<SocketAddr> {
-    let (ip, port) = text.split_once(':')?;
-    let port = u16::from_str_radix(port, 16).ok()?;
-    let word = |at: usize| Some(u32::from_str_radix(ip.get(at..at + 8)?, 16).ok()?.to_ne_bytes());
-    let bytes = (0..ip.len()).step_by(8).map(word).collect::<Option<Vec<_>>>()?.concat();
-    let four = || <[u8; 4]>::try_from(&bytes[..]).map(|bytes| Ipv4Addr::from(bytes).into());
-    let sixteen = |_| <[u8; 16]>::try_from(&bytes[..]).map(|bytes| Ipv6Addr::from(bytes).to_canonical());
-    Some(SocketAddr::new(four().or_else(sixteen).ok()?, port))
-}
+use std::net::SocketAddr;
 
 /// Connections with one of these addresses on either side that went into TIME_WAIT within the last so many seconds, 60 at
 /// the most: each is there for a minute, and its timer says how much of it is left.

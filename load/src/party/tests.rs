@@ -1,7 +1,6 @@
 //! Parties as they are in /proc: real children, real sockets, and the tables' text where the kernel's own cannot be made.
 
 use super::account::Account;
-use super::sockets::{LISTEN, Socket, line};
 use super::*;
 use crate::machine::{Cores, opened};
 use procfs::{FromBufReadSI, KernelStats};
@@ -215,33 +214,6 @@ fn what_an_ended_child_used_stays_in_its_parents_account() {
     }
     let spent = Account::read(&Whose::Tree(party.id())).since(&before);
     assert!(spent.cpu_seconds > 0.02, "{spent:?}");
-}
-
-#[test]
-fn lines_of_the_socket_tables_are_read() {
-    let text = "   1: 0100007F:36ED 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4326557 1 x";
-    let expected = Socket {
-        local: "127.0.0.1:14061".parse().unwrap(),
-        remote: "0.0.0.0:0".parse().unwrap(),
-        state: LISTEN,
-        inode: 4_326_557,
-        timer: 0,
-    };
-    if cfg!(target_endian = "little") {
-        assert_eq!(line(text), Some(expected));
-        let six = "0: 0000000000000000FFFF00000100007F:1F90 00000000000000000000000001000000:C001 06 0:0 00:0 0 0 0 0";
-        let found = line(six).unwrap();
-        assert_eq!(found.local, "127.0.0.1:8080".parse().unwrap(), "a mapped address is the one it maps");
-        assert_eq!(found.remote, "[::1]:49153".parse().unwrap());
-    }
-    for wrong in [
-        "",
-        "sl local_address rem_address st",
-        "0: 01:1 02:2 06",
-        "0: 0100007F:36ED 0100007F: 0A 0 0 0 0 0 1",
-    ] {
-        assert_eq!(line(wrong), None, "{wrong}");
-    }
 }
 
 #[test]

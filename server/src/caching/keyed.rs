@@ -41,12 +41,13 @@ pub enum Use {
 
 /// Adds lines with what no field of the request says and responses vary by. They have no field's name and are not passed on.
 pub fn note(request: &mut Request, cache: &ProxyCache) {
-    if !cache.vary.address && !cache.vary.unlisted {
+    let notes_origin = cache.vary.unlisted && !request.generation.shared.read_origin.is_empty();
+    if !cache.vary.address && !notes_origin {
         return;
     }
     let bytes = &request.bytes;
     request.head.fields.retain(|field| !is_note(field.name(bytes)));
-    if cache.vary.unlisted && !request.generation.shared.read_origin.is_empty() {
+    if notes_origin {
         note_origin(request);
     }
     if cache.vary.address {
@@ -57,24 +58,19 @@ pub fn note(request: &mut Request, cache: &ProxyCache) {
 /// The URL as the client says that it was asked for elsewhere, which the configuration reads: these fields end here, so
 /// that `unlisted` leaves them out.
 fn note_origin(request: &mut Request) {
-    let read = &request.generation.shared.read_origin;
-    let is_read = |name: &[u8]| read.iter().any(|field| name.eq_ignore_ascii_case(field.as_bytes()));
-    let fields = request.fields().iter().filter(|(_, name, _)| is_read(name));
-    let lines: Vec<_> = fields.map(|(_, name, value)| ([b"=", name].concat(), value.to_vec())).collect();
-    lines.iter().for_each(|(name, value)| append_line(request, name, value));
-}
-
-/// Fields of a proxy that name the URL's origin, which `unlisted` does not compare.
-pub const ORIGIN: [&str; 4] = ["forwarded", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-port"];
-
-fn append_line(request: &mut Request, name: &[u8], value: &[u8]) {
-    let mut append = |text: &[u8]| {
-        let start = request.bytes.len();
-        request.bytes.extend_from_slice(text);
-        Span::new(start, request.bytes.len())
-    };
-    let (name, value) = (append(name), append(value));
-    request.head.fields.push(Field::new(FieldId::Other, name, value));
+    let generation = request.generation.clone();
+    let read = &generation.shared.read_origin;
+    for at in 0..request.head.fields.len() {
+        let field = request.head.fields[at];
+        let name = field.name(&request.bytes);
+        if let Some(known) = read.iter().find(|known| name.eq_ignore_ascii_case(known.as_bytes())) {
+            let start = request.bytes.len();
+            request.bytes.push(b'=');
+            request.bytes.extend_from_slice(known.as_bytes());
+            let name = Span::new(start, request.bytes.len());
+            request.head.fields.push(Field::new(FieldId::Other, name, field.value));
+        }
+    }
 }
 
 /// The client's address as sent upstream, and as it is if the configuration has chosen by it.
@@ -112,7 +108,13 @@ fn note_address(request: &mut Request, cache: &ProxyCache) {
             told.push(b'\n');
         }
     }
-    append_line(request, ADDRESS, &told);
+    let mut append = |text: &[u8]| {
+        let start = request.bytes.len();
+        request.bytes.extend_from_slice(text);
+        Span::new(start, request.bytes.len())
+    };
+    let (name, value) = (append(ADDRESS), append(&told));
+    request.head.fields.push(Field::new(FieldId::Other, name, value));
     buffers::give(told);
 }
 

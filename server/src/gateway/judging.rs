@@ -111,7 +111,7 @@ impl Passing<'_> {
                 && !cache.key_names_credential
                 || keyed::hands_on_authorization(self.request, cache),
             asker: self.request.asker,
-            chosen_by_address: keyed::is_chosen(self.request, cache, Shows::ADDRESS),
+            chosen_by_address: cache.vary.address && keyed::is_chosen(self.request, cache, Shows::ADDRESS),
             delay: millstream_net::clock::now().saturating_duration_since(self.asked_at),
             partial,
             is_of_target: self.is_of_target(fields),

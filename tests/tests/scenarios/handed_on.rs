@@ -222,6 +222,21 @@ fn who_is_named_in_place_of_authorization_is_no_less_known() {
 }
 
 #[test]
+fn a_response_to_authorization_is_stored_where_the_key_names_it() {
+    skip_on_nginx!();
+    let origin = echo();
+    for (key, expected) in
+        [("$request_uri", ["MISS", "MISS", "MISS"]), ("$http_authorization", ["MISS", "HIT", "MISS"])]
+    {
+        let server =
+            start(&format!("proxy_cache_credentials any; proxy_cache_key {key};"), &origin.address());
+        let got = ["Basic YW5uOng=", "Basic YW5uOng=", "Basic Ym9iOng="]
+            .map(|credential| ask(&server, "/page", &[("Authorization", credential)]).0);
+        assert_eq!(got, expected, "{key}");
+    }
+}
+
+#[test]
 fn what_a_proxy_says_of_the_url_tells_requests_apart_where_the_configuration_reads_it() {
     skip_on_nginx!();
     let origin = echo();

@@ -49,10 +49,10 @@ pub(super) fn fields(set: &[SetHeader], key: &Template, reading: &Reading<'_>) -
     };
     set.iter()
         .filter(|field| {
-            let name = field.name.to_ascii_lowercase();
+            let name = name(field);
             !field.value.variables().all(|variable| is_plain(variable, &name) || is_made(variable, &name))
         })
-        .map(|field| field.name.to_ascii_lowercase().into())
+        .map(name)
         .collect()
 }
 
@@ -72,11 +72,8 @@ pub(super) fn handed_on(
     key: &Template,
     reading: &Reading<'_>,
 ) -> Arc<[(Box<str>, Template)]> {
-    let may_show = |variable: &Variable| {
-        let mut parts = reading.declared.made_of(variable).into_iter();
-        !is_told(variable, key)
-            && parts.any(|part| !matches!(part.source(), Source::Common | Source::Address))
-    };
+    let shows = |source| !matches!(source, Source::Common | Source::Address);
+    let may_show = |variable: &Variable| is_made_untold(variable, shows, key, reading);
     let fields = sent.fields.iter().map(|field| (name(field), &field.value));
     let others = sent.others().map(|value| (Box::default(), value));
     let all = fields.chain(others).filter(|(_, value)| value.variables().any(may_show));
@@ -85,15 +82,24 @@ pub(super) fn handed_on(
 
 /// What decides which resource of which upstream is asked for, as far as the key does not contain it.
 pub(super) fn resource(sent: &Sent<'_>, key: &Template, reading: &Reading<'_>) -> Arc<[Template]> {
-    let may_choose = |variable: &Variable| {
-        let mut parts = reading.declared.made_of(variable).into_iter();
-        !is_told(variable, key) && parts.any(|part| part.source() != Source::Common)
-    };
+    let chooses = |source| source != Source::Common;
+    let may_choose = |variable: &Variable| is_made_untold(variable, chooses, key, reading);
     let params = sent.params.iter().filter(|param| RESOURCE.contains(&param.name.as_str()));
     let host = sent.fields.iter().filter(|field| field.name.eq_ignore_ascii_case("host"));
     let values = host.map(|field| &field.value).chain(params.map(|param| &param.value));
     let values = values.chain(sent.target.filter(|_| !tells_url(key)));
     values.filter(|value| value.variables().any(may_choose)).cloned().collect()
+}
+
+/// Whether the key lacks a variable that is made of such a source.
+fn is_made_untold(
+    variable: &Variable,
+    wanted: impl Fn(Source) -> bool,
+    key: &Template,
+    reading: &Reading<'_>,
+) -> bool {
+    let parts = reading.declared.made_of(variable);
+    !is_told(variable, key) && parts.into_iter().any(|part| wanted(part.source()))
 }
 
 /// Whether it is the default key, which contains the URL that is requested from the upstream.
