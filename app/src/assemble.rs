@@ -10,7 +10,7 @@ use crate::names::LookedUp;
 use crate::traces::Traces;
 use crate::{account, state_folder, temporary};
 use millstream_acme::Acme;
-use millstream_cache::{ORIGIN, Store};
+use millstream_cache::Store;
 use millstream_conf::diagnostics::Diagnostics;
 use millstream_conf::model::{
     CacheZone, Configuration, HostPort, Http, Level, LimitZone, LogTarget, Making, PeerAddress, Upstream,
@@ -21,6 +21,7 @@ use millstream_net::address::Address;
 use millstream_net::resolver::{LookUps, Resolver};
 use millstream_net::{clock, limits};
 use millstream_server::generation::Shared;
+use millstream_server::left_out;
 use millstream_server::limit_zone::connections::ConnectionZone;
 use millstream_server::limit_zone::requests::RequestZone;
 use millstream_server::route::server_name::HostTable;
@@ -96,8 +97,6 @@ pub fn assemble(
     let status_zones = StatusZones::of(http, registry);
     let hosts = http.listeners.iter().map(|listener| HostTable::new(http, listener)).collect();
     let keeps_sent_heads = reads(http, is_of_sent_head);
-    let read_origin = ORIGIN.iter().filter(|field| reads(http, |variable| names_origin(variable, field)));
-    let read_origin = read_origin.copied().collect();
     let (request_zones, connection_zones) = limit_zones(http, previous);
     let bounds = Needs::of(&configuration).bounds(limits::nofile());
     let shared = Shared {
@@ -124,7 +123,7 @@ pub fn assemble(
         registry: Arc::clone(registry),
         recorder: previous.map(|shared| shared.recorder.clone()).unwrap_or_default(),
         keeps_sent_heads,
-        read_origin,
+        left_out: left_out::read_by(http),
         names_bodies: keys_name_bodies(http),
         names_body_files: reads(http, is_of_body_file),
         keeps_upstream_heads: reads(http, is_of_upstream_head),
@@ -387,15 +386,6 @@ fn reads(http: &Http, wanted: impl Fn(&Variable) -> bool) -> bool {
 
 fn is_of_sent_head(variable: &Variable) -> bool {
     matches!(variable, Variable::SentHeader(_))
-}
-
-fn names_origin(variable: &Variable, field: &str) -> bool {
-    match variable {
-        Variable::RequestHeader(name) => &**name == field,
-        Variable::Builtin(Builtin::ForwardedHost) => field == "x-forwarded-host",
-        Variable::Builtin(Builtin::ForwardedProto) => field == "x-forwarded-proto",
-        _ => false,
-    }
 }
 
 fn is_of_offer(variable: &Variable) -> bool {

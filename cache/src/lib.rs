@@ -50,4 +50,4 @@ pub use store::{
     Turn,
 };
 pub use tags::{Tag, Tags};
-pub use vary::{ADDRESS, ORIGIN, is_note};
+pub use vary::{ADDRESS, is_note, leaves_out};

@@ -13,7 +13,7 @@ use millstream_wire::{FieldId, Fields, accept_language, list};
 
 mod unlisted;
 
-pub use unlisted::ORIGIN;
+pub use unlisted::leaves_out;
 
 #[cfg(test)]
 mod tests;

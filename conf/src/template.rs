@@ -63,7 +63,7 @@ impl Variable {
         match self {
             Variable::Builtin(builtin) => builtin.source(),
             // Which host is asked for says nothing of who asks.
-            Variable::RequestHeader(name) if &**name == "host" => Source::Common,
+            Variable::RequestHeader(name) if &**name == "host" => Source::Connection,
             Variable::RequestHeader(_) => Source::Field,
             Variable::Cookie(_)
             | Variable::SentHeader(_)
@@ -95,7 +95,7 @@ impl ProxyProtocolTlv {
         match self {
             ProxyProtocolTlv::Value(1 | 2 | 0x30)
             | ProxyProtocolTlv::OfTls(0x21 | 0x23..=0x25)
-            | ProxyProtocolTlv::TlsVerify => Source::Common,
+            | ProxyProtocolTlv::TlsVerify => Source::Connection,
             ProxyProtocolTlv::Value(_) | ProxyProtocolTlv::OfTls(_) => Source::Who,
         }
     }

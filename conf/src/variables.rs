@@ -43,14 +43,14 @@ variables! {
     FastcgiScriptName "fastcgi_script_name" Path "The script: the URI, or the first capture of `fastcgi_split_path_info`. If it ends with a slash, `fastcgi_index` is appended.",
     ForwardedAddr "forwarded_addr" Address "The client's address. On a connection from a `trusted_proxy`, the last address in X-Forwarded-For (or in X-Real-IP if there is no X-Forwarded-For) that is not a `trusted_proxy`; otherwise the address of the connection.",
     ForwardedFor "forwarded_for" Address "The X-Forwarded-For to send to the upstream. On a connection from a `trusted_proxy`, its X-Forwarded-For (or its X-Real-IP if there is no X-Forwarded-For) with the proxy's own address appended; otherwise only the address of the connection.",
-    ForwardedHost "forwarded_host" Common "The host that the client requested: X-Forwarded-Host of a `trusted_proxy`, otherwise the host and port of the request.",
-    ForwardedProto "forwarded_proto" Common "The scheme that the client used: X-Forwarded-Proto of a `trusted_proxy`, otherwise `$scheme`.",
+    ForwardedHost "forwarded_host" Connection "The host that the client requested: X-Forwarded-Host of a `trusted_proxy`, otherwise the host and port of the request.",
+    ForwardedProto "forwarded_proto" Connection "The scheme that the client used: X-Forwarded-Proto of a `trusted_proxy`, otherwise `$scheme`.",
     GzipRatio "gzip_ratio" Common "The compression ratio of the response, with two decimals.",
-    Host "host" Common "The host in the request line, otherwise in the Host field, otherwise the server's name; in lower case, without the port.",
+    Host "host" Connection "The host in the request line, otherwise in the Host field, otherwise the server's name; in lower case, without the port.",
     Hostname "hostname" Common "This machine's host name.",
-    Https "https" Common "`on` on a TLS connection, otherwise empty.",
+    Https "https" Connection "`on` on a TLS connection, otherwise empty.",
     InvalidReferer "invalid_referer" Field "`1` if `valid_referers` does not accept the request's Referer field, otherwise empty.",
-    IsRequestPort "is_request_port" Common "`:` if the request has a port, otherwise empty.",
+    IsRequestPort "is_request_port" Connection "`:` if the request has a port, otherwise empty.",
     IsArgs "is_args" Common "`?` if the request has a query string, otherwise empty.",
     LimitConnStatus "limit_conn_status" Common "The result of `limit_conn`: PASSED, REJECTED or REJECTED_DRY_RUN.",
     LimitRate "limit_rate" Kept "The rate of the response in bytes per second, if `set` or the upstream (`X-Accel-Limit-Rate`) limits it; otherwise 0.",
@@ -70,8 +70,8 @@ variables! {
     ProxyPort "proxy_port" Common "Port of `proxy_pass`.",
     ProxyProtocolAddr "proxy_protocol_addr" Address "The client's address from the PROXY protocol header (`listen … proxy_protocol`).",
     ProxyProtocolPort "proxy_protocol_port" Common "The client's port from the PROXY protocol header.",
-    ProxyProtocolServerAddr "proxy_protocol_server_addr" Common "The address that the client connected to, from the PROXY protocol header.",
-    ProxyProtocolServerPort "proxy_protocol_server_port" Common "The port that the client connected to, from the PROXY protocol header.",
+    ProxyProtocolServerAddr "proxy_protocol_server_addr" Connection "The address that the client connected to, from the PROXY protocol header.",
+    ProxyProtocolServerPort "proxy_protocol_server_port" Connection "The port that the client connected to, from the PROXY protocol header.",
     QueryString "query_string" Query "The same as `$args`.",
     RealipRemoteAddr "realip_remote_addr" Address "The address of the connection, before `set_real_ip_from` replaced it.",
     RealipRemotePort "realip_remote_port" Common "The client port of the connection, before `set_real_ip_from` replaced it.",
@@ -87,20 +87,20 @@ variables! {
     RequestId "request_id" Common "A random request id of 32 hexadecimal digits.",
     RequestLength "request_length" Common "Bytes of the request: request line, header and body.",
     RequestMethod "request_method" Common "The request's method.",
-    RequestPort "request_port" Common "The port in the request line, otherwise in the Host field, as the client sent it.",
+    RequestPort "request_port" Connection "The port in the request line, otherwise in the Host field, as the client sent it.",
     RequestTime "request_time" Common "The time since the first byte of the request, in seconds with milliseconds.",
     RequestUri "request_uri" Target "The request's target as it was received, with its query string.",
-    Scheme "scheme" Common "`http` or `https`.",
+    Scheme "scheme" Connection "`http` or `https`.",
     SecureLink "secure_link" Link "With `secure_link`: `1` if the link is valid, `0` if it has expired, otherwise empty. With `secure_link_secret`: the link if it is valid.",
     SecureLinkExpires "secure_link_expires" Link "The expiration time in the link (`secure_link`).",
-    ServerAddr "server_addr" Common "The address that accepted the connection.",
-    ServerName "server_name" Common "The name of the server that handles the request.",
-    ServerPort "server_port" Common "The port that accepted the connection.",
-    Http2 "http2" Common "`h2` for HTTP/2 over TLS, `h2c` for HTTP/2 without TLS, otherwise empty.",
-    ServerProtocol "server_protocol" Common "The request's protocol, such as `HTTP/1.1`.",
+    ServerAddr "server_addr" Connection "The address that accepted the connection.",
+    ServerName "server_name" Connection "The name of the server that handles the request.",
+    ServerPort "server_port" Connection "The port that accepted the connection.",
+    Http2 "http2" Connection "`h2` for HTTP/2 over TLS, `h2c` for HTTP/2 without TLS, otherwise empty.",
+    ServerProtocol "server_protocol" Connection "The request's protocol, such as `HTTP/1.1`.",
     SliceRange "slice_range" Common "With `slice`, the range of the requested slice, such as `bytes=0-1048575`. Empty without `slice`, and for requests that are not sliced, such as POST.",
-    SslCipher "ssl_cipher" Common "The cipher suite of the TLS connection.",
-    SslCiphers "ssl_ciphers" Common "The cipher suites that the client offered, separated by colons, by OpenSSL's names if they are known.",
+    SslCipher "ssl_cipher" Connection "The cipher suite of the TLS connection.",
+    SslCiphers "ssl_ciphers" Connection "The cipher suites that the client offered, separated by colons, by OpenSSL's names if they are known.",
     SslClientCert "ssl_client_cert" Who "The client's certificate (PEM), each line but the first preceded by a tab; deprecated.",
     SslClientEscapedCert "ssl_client_escaped_cert" Who "The client's certificate (PEM), URI-escaped.",
     SslClientFingerprint "ssl_client_fingerprint" Who "The SHA-1 of the client's certificate in hexadecimal digits.",
@@ -116,16 +116,16 @@ variables! {
     SslClientVStart "ssl_client_v_start" Who "The start of the client certificate's validity.",
     SslClientVerify "ssl_client_verify" Who "The result of verifying the client's certificate: `SUCCESS`, `FAILED:` with a reason, or `NONE` if there is none. With \
     `ssl_verify_client off` it is always `NONE`, and all other `$ssl_client_` variables are empty.",
-    SslAlpnProtocol "ssl_alpn_protocol" Common "The protocol that was chosen in the TLS handshake (ALPN), such as `h2`.",
-    SslCurve "ssl_curve" Common "The group of the TLS connection's key exchange.",
-    SslCurves "ssl_curves" Common "The groups that the client offered, separated by colons.",
+    SslAlpnProtocol "ssl_alpn_protocol" Connection "The protocol that was chosen in the TLS handshake (ALPN), such as `h2`.",
+    SslCurve "ssl_curve" Connection "The group of the TLS connection's key exchange.",
+    SslCurves "ssl_curves" Connection "The groups that the client offered, separated by colons.",
     SslEarlyData "ssl_early_data" Common "Always empty: early data is not accepted.",
-    SslProtocol "ssl_protocol" Common "The protocol of the TLS connection, such as `TLSv1.3`.",
-    SslServerName "ssl_server_name" Common "The server name that the client sent (SNI).",
+    SslProtocol "ssl_protocol" Connection "The protocol of the TLS connection, such as `TLSv1.3`.",
+    SslServerName "ssl_server_name" Connection "The server name that the client sent (SNI).",
     SslSessionId "ssl_session_id" Who "The id of the TLS session in hexadecimal digits, which a resumed session keeps.",
-    SslSessionReused "ssl_session_reused" Common "`r` if the TLS session was resumed, otherwise `.`.",
-    SslSigalg "ssl_sigalg" Common "The signature scheme of the server in the handshake, such as `rsa_pss_rsae_sha256`; empty in a resumed session.",
-    SslSigalgs "ssl_sigalgs" Common "The signature schemes that the client offered, separated by colons, by name if they are known.",
+    SslSessionReused "ssl_session_reused" Connection "`r` if the TLS session was resumed, otherwise `.`.",
+    SslSigalg "ssl_sigalg" Connection "The signature scheme of the server in the handshake, such as `rsa_pss_rsae_sha256`; empty in a resumed session.",
+    SslSigalgs "ssl_sigalgs" Connection "The signature schemes that the client offered, separated by colons, by name if they are known.",
     Status "status" Common "The response's status.",
     TimeIso8601 "time_iso8601" Common "Local time as `2026-11-21T10:26:00+00:00`.",
     TimeLocal "time_local" Common "Local time as `21/Nov/2026:10:26:00 +0000`.",
@@ -154,6 +154,8 @@ pub enum Source {
     /// From what says nothing of the client, or nothing that the cache does not know by itself, such as the
     /// certificate.
     Common,
+    /// From the connection, the TLS handshake or the host that is asked for: many clients share the value.
+    Connection,
     Address,
     /// From a field or the body, which may hold a credential.
     Field,
@@ -168,6 +170,13 @@ pub enum Source {
     Link,
     /// From what was set or captured; each request remembers where that came from.
     Kept,
+}
+
+impl Source {
+    /// Whether the value may be one client's own.
+    pub fn is_of_client(self) -> bool {
+        !matches!(self, Source::Common | Source::Connection)
+    }
 }
 
 pub const FAMILIES: &[(&str, &str)] = &[

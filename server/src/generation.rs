@@ -4,6 +4,7 @@
 //! began with. Nothing in `Shared` is written after it is made, so reading it costs no shared write.
 //! Next: `worker`, which holds the current generation; `route`, which reads it.
 
+use crate::left_out::LeftOut;
 use crate::limit_zone::connections::ConnectionZone;
 use crate::limit_zone::requests::RequestZone;
 use crate::open_files::OpenFiles;
@@ -86,8 +87,7 @@ pub struct Shared {
     pub recorder: Arc<Recorder>,
     /// Whether a template reads `$sent_http_`, so that heads are kept for the log.
     pub keeps_sent_heads: bool,
-    /// Those of [`ORIGIN`](millstream_cache::ORIGIN) that the configuration reads.
-    pub read_origin: Vec<&'static str>,
+    pub left_out: Box<[LeftOut]>,
     /// Whether a cache key contains `$request_body`.
     pub names_bodies: bool,
     /// Whether anything reads `$request_body_file`.

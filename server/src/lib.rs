@@ -17,6 +17,8 @@ pub mod limit_zone;
 pub mod open_files;
 pub mod recorder;
 pub mod status_zones;
+pub mod variable_name;
+pub mod left_out;
 pub mod generation;
 pub mod snapshot;
 pub mod worker;

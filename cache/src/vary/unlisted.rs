@@ -50,7 +50,6 @@ fn known(id: FieldId) -> Option<Meaningless> {
         | FieldId::IfNoneMatch
         | FieldId::IfModifiedSince
         | FieldId::IfUnmodifiedSince
-        // `unkeyed` holds these back, unless the key names them.
         | FieldId::Forwarded
         | FieldId::XForwardedHost
         | FieldId::XForwardedProto => StaysHere,
@@ -69,10 +68,6 @@ fn known(id: FieldId) -> Option<Meaningless> {
         _ => return None,
     })
 }
-
-/// Of those that stay here, the fields of a proxy that name the URL's origin. Where a configuration reads one, what it
-/// says is noted under another name.
-pub const ORIGIN: [&str; 4] = ["forwarded", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-port"];
 
 /// Other fields that make no variant, in lower case. Those with a client's address ([`is_client_address`])
 /// make none either: for them there is `proxy_cache_vary address`.
@@ -129,6 +124,8 @@ const OTHERS: &[(&str, Meaningless)] = &[
 
 fn is_listed(id: FieldId, name: &[u8]) -> bool {
     match id {
+        // A note is told, whatever it is called.
+        FieldId::Other if name.starts_with(b"=") => false,
         FieldId::Other => {
             OTHERS.iter().any(|(known, _)| name.eq_ignore_ascii_case(known.as_bytes()))
                 || name == super::ADDRESS
@@ -137,6 +134,14 @@ fn is_listed(id: FieldId, name: &[u8]) -> bool {
         }
         id => known(id).is_some() || is_credential(id, name),
     }
+}
+
+/// Whether requests that differ in this field alone may share a response, although it is neither a credential nor an address.
+pub fn leaves_out(name: &[u8]) -> bool {
+    let id = FieldId::of(name);
+    // Forwarded names host and scheme besides.
+    let is_address = is_client_address(name) && id != FieldId::Forwarded;
+    is_listed(id, name) && !is_credential(id, name) && !is_address
 }
 
 /// Whether a telephone's browser asks, by the word that all of them have: pages for these are the one thing
@@ -202,10 +207,16 @@ mod tests {
     }
 
     #[test]
-    fn the_fields_of_an_origin_are_left_out_and_a_note_of_one_is_told() {
-        for name in ORIGIN {
+    fn a_field_that_is_left_out_is_told_in_a_note() {
+        for name in
+            ["forwarded", "x-forwarded-host", "x-forwarded-port", "referer", "user-agent", "accept-encoding"]
+        {
+            assert!(leaves_out(name.as_bytes()), "{name}");
             assert_eq!(said(&[(name, "a")]), "", "{name}");
             assert_eq!(said(&[(&format!("={name}"), "a")]), format!("={name}:a\n"));
+        }
+        for name in ["x-tenant", "authorization", "cookie", "x-forwarded-for"] {
+            assert!(!leaves_out(name.as_bytes()), "{name}");
         }
     }
 

@@ -325,6 +325,20 @@ impl Settings {
     pub fn cache(&self) -> Option<&ProxyCache> {
         self.pass()?.cache.as_ref()
     }
+
+    /// Those [`templates`](Settings::templates) that a stored response may depend on: not those of logs and traces, of what is
+    /// added to every response, and of the cache itself.
+    pub fn templates_before_storing(&self) -> Vec<&Template> {
+        let mut others = Vec::new();
+        self.logs.templates(&mut others);
+        self.otel.templates(&mut others);
+        self.headers.templates(&mut others);
+        self.trailers.templates(&mut others);
+        self.cache().into_iter().for_each(|cache| cache.templates(&mut others));
+        let mut all = self.templates();
+        all.retain(|template| !others.iter().any(|other| std::ptr::eq(*other, *template)));
+        all
+    }
 }
 
 /// Every heading of the manual once; rows of the prefix families stand last.

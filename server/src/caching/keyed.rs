@@ -4,7 +4,7 @@
 //! Connection takes away from the upstream, which key, Vary and conditions would count. Everybody who needs a request's
 //! key takes it from [`key`]. Next: `cached`, which acts on it.
 
-use super::{ignored_args, query};
+use super::{ignored_args, noted, query};
 use crate::client_certificate;
 use crate::forwarded;
 use crate::request::Request;
@@ -23,8 +23,7 @@ use millstream_wire::cgi_name;
 use millstream_wire::client_address::is_client_address;
 use millstream_wire::connection::NamedFields;
 use millstream_wire::credential::is_credential;
-use millstream_wire::field::Field;
-use millstream_wire::{FieldId, Method, Span};
+use millstream_wire::{FieldId, Method};
 
 #[cfg(test)]
 mod tests;
@@ -41,35 +40,17 @@ pub enum Use {
 
 /// Adds lines with what no field of the request says and responses vary by. They have no field's name and are not passed on.
 pub fn note(request: &mut Request, cache: &ProxyCache) {
-    let notes_origin = cache.vary.unlisted && !request.generation.shared.read_origin.is_empty();
-    if !cache.vary.address && !notes_origin {
+    let notes = cache.vary.unlisted && !request.generation.shared.left_out.is_empty();
+    if !cache.vary.address && !notes {
         return;
     }
     let bytes = &request.bytes;
     request.head.fields.retain(|field| !is_note(field.name(bytes)));
-    if notes_origin {
-        note_origin(request);
+    if notes {
+        noted::append(request, cache);
     }
     if cache.vary.address {
         note_address(request, cache);
-    }
-}
-
-/// The URL as the client says that it was asked for elsewhere, which the configuration reads: these fields end here, so
-/// that `unlisted` leaves them out.
-fn note_origin(request: &mut Request) {
-    let generation = request.generation.clone();
-    let read = &generation.shared.read_origin;
-    for at in 0..request.head.fields.len() {
-        let field = request.head.fields[at];
-        let name = field.name(&request.bytes);
-        if let Some(known) = read.iter().find(|known| name.eq_ignore_ascii_case(known.as_bytes())) {
-            let start = request.bytes.len();
-            request.bytes.push(b'=');
-            request.bytes.extend_from_slice(known.as_bytes());
-            let name = Span::new(start, request.bytes.len());
-            request.head.fields.push(Field::new(FieldId::Other, name, field.value));
-        }
     }
 }
 
@@ -108,13 +89,7 @@ fn note_address(request: &mut Request, cache: &ProxyCache) {
             told.push(b'\n');
         }
     }
-    let mut append = |text: &[u8]| {
-        let start = request.bytes.len();
-        request.bytes.extend_from_slice(text);
-        Span::new(start, request.bytes.len())
-    };
-    let (name, value) = (append(ADDRESS), append(&told));
-    request.head.fields.push(Field::new(FieldId::Other, name, value));
+    noted::add(request, ADDRESS, &told);
     buffers::give(told);
 }
 

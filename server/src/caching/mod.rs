@@ -5,6 +5,7 @@
 
 pub mod query;
 pub mod ignored_args;
+pub mod noted;
 pub mod keyed;
 pub mod invalidation;
 pub mod tagged;

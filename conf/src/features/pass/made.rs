@@ -72,7 +72,7 @@ pub(super) fn handed_on(
     key: &Template,
     reading: &Reading<'_>,
 ) -> Arc<[(Box<str>, Template)]> {
-    let shows = |source| !matches!(source, Source::Common | Source::Address);
+    let shows = |source: Source| source.is_of_client() && source != Source::Address;
     let may_show = |variable: &Variable| is_made_untold(variable, shows, key, reading);
     let fields = sent.fields.iter().map(|field| (name(field), &field.value));
     let others = sent.others().map(|value| (Box::default(), value));
@@ -82,8 +82,7 @@ pub(super) fn handed_on(
 
 /// What decides which resource of which upstream is asked for, as far as the key does not contain it.
 pub(super) fn resource(sent: &Sent<'_>, key: &Template, reading: &Reading<'_>) -> Arc<[Template]> {
-    let chooses = |source| source != Source::Common;
-    let may_choose = |variable: &Variable| is_made_untold(variable, chooses, key, reading);
+    let may_choose = |variable: &Variable| is_made_untold(variable, Source::is_of_client, key, reading);
     let params = sent.params.iter().filter(|param| RESOURCE.contains(&param.name.as_str()));
     let host = sent.fields.iter().filter(|field| field.name.eq_ignore_ascii_case("host"));
     let values = host.map(|field| &field.value).chain(params.map(|param| &param.value));

@@ -117,7 +117,8 @@ macro_rules! rows {
                 `Access-Control-Allow-Origin: *`. `unlisted`: by Accept, Accept-Language, whether the client is a phone, and every field that is \
                 not known to be harmless. The harmless ones are the other parts of User-Agent, Referer, Sec-Fetch-Site and -User, Sec-CH-UA \
                 and -Platform, and fields of traces (Traceparent, X-Request-Id, X-B3-TraceId …), caches and connections (Cache-Control, Range, If-None-Match \
-                …); X-Forwarded-Host, -Proto, -Port and Forwarded count if the configuration reads them; for credentials, see `", $prefix, "_cache_credentials`. `address`: by the client's address if the upstream receives it: in fields that \
+                …). If the configuration uses such a field, or a variable of the connection such as `$server_port`, other than in logs, in `add_header` or for the \
+                cache itself, responses vary by the variable that it uses (with `map $http_user_agent $mobile`, by `$mobile`). For credentials, see `", $prefix, "_cache_credentials`. `address`: by the client's address if the upstream receives it: in fields that \
                 the configuration sets (X-Real-IP, X-Forwarded-For …), in parameters, a body, the URL, by `proxy_bind` or `proxy_protocol`, or \
                 in fields from a `trusted_proxy`; or if the configuration uses it to decide how to handle the request (in `if`, `rewrite`, \
                 `try_files` or `index`, or by `deny` with an `error_page`). A response with `public` or `s-maxage` does not vary by it unless the \

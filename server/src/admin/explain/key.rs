@@ -5,9 +5,9 @@ use crate::caching::ignored_args;
 use crate::location_text::readable;
 use crate::request::Request;
 use crate::shown;
+use crate::variable_name;
 use millstream_cache::key;
-use millstream_conf::model::{Part, ProxyCache, ProxyProtocolTlv, Variable};
-use millstream_conf::variables::VARIABLES;
+use millstream_conf::model::{Part, ProxyCache};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,7 +44,10 @@ pub(super) fn made(request: &Request, cache: &ProxyCache) -> KeyMade {
                 text.extend_from_slice(&value);
                 let value = shown::without_secrets(variable, readable(&value));
                 shown += &value;
-                parts.push(KeyPart { variable: name(variable, request), value });
+                parts.push(KeyPart {
+                    variable: variable_name::written(variable, request.generation.http()),
+                    value,
+                });
             }
         }
     }
@@ -54,44 +57,5 @@ pub(super) fn made(request: &Request, cache: &ProxyCache) -> KeyMade {
         template: cache.key.source.to_string(),
         at: written.map(|(_, span)| at(request, *span)),
         parts,
-    }
-}
-
-fn name(variable: &Variable, request: &Request) -> String {
-    let prefixed = |prefix: &str, name: &str| format!("${prefix}{}", name.replace('-', "_"));
-    match variable {
-        Variable::Builtin(builtin) => VARIABLES
-            .iter()
-            .find(|(known, ..)| known == builtin)
-            .map_or_else(String::new, |(_, name, _)| format!("${name}")),
-        // As the documentation of the default key has it.
-        Variable::SentTarget => "$request_uri".to_owned(),
-        Variable::SentOrigin => "$proxy_host".to_owned(),
-        Variable::RequestHeader(name) => prefixed("http_", name),
-        Variable::SentHeader(name) => prefixed("sent_http_", name),
-        Variable::SentTrailer(name) => prefixed("sent_trailer_", name),
-        Variable::UpstreamHeader(name) => prefixed("upstream_http_", name),
-        Variable::UpstreamTrailer(name) => prefixed("upstream_trailer_", name),
-        Variable::UpstreamCookie(name) => format!("$upstream_cookie_{name}"),
-        Variable::ProxyProtocolTlv(ProxyProtocolTlv::Value(kind)) => {
-            format!("$proxy_protocol_tlv_0x{kind:02x}")
-        }
-        Variable::ProxyProtocolTlv(ProxyProtocolTlv::OfTls(kind)) => {
-            format!("$proxy_protocol_tlv_ssl_0x{kind:02x}")
-        }
-        Variable::ProxyProtocolTlv(ProxyProtocolTlv::TlsVerify) => {
-            "$proxy_protocol_tlv_ssl_verify".to_owned()
-        }
-        Variable::Cookie(name) => format!("$cookie_{name}"),
-        Variable::Argument(name) => format!("$arg_{name}"),
-        Variable::Capture(number) => format!("${number}"),
-        Variable::Slot(number) => {
-            let slot = request.generation.http().slots.get(usize::from(*number));
-            slot.map_or_else(String::new, |slot| format!("${}", slot.name))
-        }
-        Variable::Made(id) => {
-            let made = request.generation.http().made.get(usize::from(id.0));
-            made.map_or_else(String::new, |made| format!("${}", made.name))
-        }
     }
 }

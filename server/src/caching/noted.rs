@@ -1,0 +1,47 @@
+//! The lines with what no field of a request says and responses vary by. They have no field's name and are not passed on.
+//!
+//! Before: `left_out`. Next: `keyed`.
+
+use crate::left_out::LeftOut;
+use crate::request::Request;
+use crate::variables;
+use millstream_conf::model::ProxyCache;
+use millstream_net::buffers;
+use millstream_wire::field::Field;
+use millstream_wire::{FieldId, Span};
+use std::borrow::Cow;
+
+/// Appends a line for each that is neither empty nor in the key.
+pub(super) fn append(request: &mut Request, cache: &ProxyCache) {
+    let generation = request.generation.clone();
+    let mut value = buffers::take();
+    for LeftOut { note, variable } in &generation.shared.left_out {
+        if cache.key.variables().any(|named| named == variable) {
+            continue;
+        }
+        value.clear();
+        variables::append(variable, request, &mut value);
+        if !value.is_empty() {
+            add(request, note, &escaped(&value));
+        }
+    }
+    buffers::give(value);
+}
+
+pub(super) fn add(request: &mut Request, name: &[u8], value: &[u8]) {
+    let mut append = |text: &[u8]| {
+        let start = request.bytes.len();
+        request.bytes.extend_from_slice(text);
+        Span::new(start, request.bytes.len())
+    };
+    let (name, value) = (append(name), append(value));
+    request.head.fields.push(Field::new(FieldId::Other, name, value));
+}
+
+/// Without line ends, which separate notes where they are compared.
+fn escaped(value: &[u8]) -> Cow<'_, [u8]> {
+    if !value.iter().any(|byte| matches!(byte, b'\n' | b'\\')) {
+        return value.into();
+    }
+    value.escape_ascii().collect::<Vec<u8>>().into()
+}
