@@ -13,7 +13,7 @@ pub fn short() -> ExitCode {
 pub fn long() -> ExitCode {
     short();
     eprintln!("nginx version: nginx/{NGINX_VERSION} (behaviour claimed for the directives in the manual)");
-    eprintln!("built with rustls; cipher and option names as in OpenSSL 3.0.0");
+    eprintln!("built with rustls; cipher and option names compatible with OpenSSL 3.0.0");
     eprintln!("TLS SNI support enabled");
     eprintln!("configure arguments: {}", modules().join(" "));
     ExitCode::SUCCESS
