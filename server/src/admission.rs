@@ -19,7 +19,7 @@ use millstream_wire::{Field, FieldId, Method, Span, host, target};
 pub fn admit(request: &mut Request) -> Result<(), u16> {
     choose_host(request)?;
     settle_authority(request);
-    request.framing = match framing::request(request.head.version, request.fields()) {
+    request.received.framing = match framing::request(request.received.head.version, request.fields()) {
         Ok(framing) => framing,
         Err(error) => return Err(error.status()),
     };
@@ -31,10 +31,10 @@ pub fn admit(request: &mut Request) -> Result<(), u16> {
 }
 
 fn choose_host(request: &mut Request) -> Result<(), u16> {
-    let mut name = std::mem::take(&mut request.host);
+    let mut name = std::mem::take(&mut request.route.host);
     name.clear();
-    let raw = match request.head.authority {
-        Some(span) => Some(span.of(&request.bytes)),
+    let raw = match request.received.head.authority {
+        Some(span) => Some(span.of(&request.received.bytes)),
         None => request.field(FieldId::Host),
     };
     if let Some(raw) = raw
@@ -49,39 +49,39 @@ fn choose_host(request: &mut Request) -> Result<(), u16> {
     let generation = request.generation.clone();
     let table: &HostTable = &generation.shared.hosts[request.connection.listener.get()];
     let (server, captured) = table.find(&name).map_err(|undecided| undecided_by(request, &undecided))?;
-    request.server = server;
-    request.location = request.server().own;
+    request.route.server = server;
+    request.route.location = request.server().own;
     if let Some(captured) = captured {
         request.take_captures(captured, &name, Shows::NOTHING);
     }
     if name.is_empty() {
         name.extend_from_slice(generation.http().server(server).name.as_bytes());
     }
-    request.host = name;
+    request.route.host = name;
     Ok(())
 }
 
 /// Replaces the Host field by the authority of an absolute target (RFC 9112 §3.2.2), for variables and
 /// upstreams alike.
 fn settle_authority(request: &mut Request) {
-    let Some(authority) = request.head.authority else { return };
-    if let Some(field) = request.head.fields.iter_mut().find(|field| field.id == FieldId::Host) {
+    let Some(authority) = request.received.head.authority else { return };
+    if let Some(field) = request.received.head.fields.iter_mut().find(|field| field.id == FieldId::Host) {
         field.value = authority;
         return;
     }
     // HTTP/1.0 may leave the field out; its name then stands behind the head.
-    let start = request.bytes.len() as u32;
-    request.bytes.extend_from_slice(b"Host");
-    let name = Span { start, end: request.bytes.len() as u32 };
-    request.head.fields.push(Field::new(FieldId::Host, name, authority));
+    let start = request.received.bytes.len() as u32;
+    request.received.bytes.extend_from_slice(b"Host");
+    let name = Span { start, end: request.received.bytes.len() as u32 };
+    request.received.head.fields.push(Field::new(FieldId::Host, name, authority));
 }
 
 /// The error is a status.
 pub fn normalise(request: &mut Request) -> Result<(), u16> {
-    let mut uri = std::mem::take(&mut request.uri);
+    let mut uri = std::mem::take(&mut request.route.uri);
     uri.clear();
     let merge = request.server().settings.client_header.merge_slashes;
-    let path = request.head.path.of(&request.bytes);
+    let path = request.received.head.path.of(&request.received.bytes);
     let outcome = target::normalise(path, merge, &mut uri);
     if matches!(outcome, Ok(Normal::Unchanged)) {
         uri.extend_from_slice(path);
@@ -89,7 +89,7 @@ pub fn normalise(request: &mut Request) -> Result<(), u16> {
     if outcome.is_err() {
         uri.clear();
     }
-    request.uri = uri;
+    request.route.uri = uri;
     outcome.map(|_| ()).map_err(|_| 400)
 }
 
@@ -98,7 +98,7 @@ pub fn verify_client(request: &mut Request) -> Result<(), u16> {
     let verified = verified(request);
     if verified.is_err() {
         // An error page may lead on.
-        request.way_shows |= Shows::WHO;
+        request.route.shows.way |= Shows::WHO;
     }
     verified
 }
@@ -134,24 +134,24 @@ fn is_misdirected(request: &Request) -> bool {
     let Some(negotiated) = connection.tls.as_ref().and_then(|tls| tls.server_name.as_deref()) else {
         return false;
     };
-    let asks =
-        request.head.authority.is_some() || request.field(FieldId::Host).is_some_and(|host| !host.is_empty());
+    let asks = request.received.head.authority.is_some()
+        || request.field(FieldId::Host).is_some_and(|host| !host.is_empty());
     let hosts = &request.generation.shared.hosts[connection.listener.get()];
-    asks && *request.host != *negotiated.as_bytes() && hosts.names(negotiated.as_bytes())
+    asks && *request.route.host != *negotiated.as_bytes() && hosts.names(negotiated.as_bytes())
 }
 
 /// The error is a status.
 pub fn route(request: &mut Request) -> Result<(), u16> {
     let generation = request.generation.clone();
-    let server = generation.http().server(request.server);
-    let found = location::find(generation.http(), &server.locations, &request.uri);
+    let server = generation.http().server(request.route.server);
+    let found = location::find(generation.http(), &server.locations, &request.route.uri);
     match found.map_err(|undecided| undecided_by(request, &undecided))? {
         PathMatch::Server => request.enter(server.own),
         PathMatch::Slash(found) => request.enter(found),
         PathMatch::Location(found, captured) => {
             request.enter(found);
             for captured in captured {
-                request.take_captures(captured, &request.uri, Shows::PATH | request.path_shows);
+                request.take_captures(captured, &request.route.uri, Shows::PATH | request.route.shows.path);
             }
         }
     }

@@ -11,19 +11,19 @@ use std::time::{Duration, Instant};
 
 pub fn finished(request: &Request, now: Instant) {
     let (zones, metrics) = (&request.generation.shared.status_zones, &request.worker.metrics);
-    let location = zones.location(request.location);
+    let location = zones.location(request.route.location);
     metrics.finished(
-        zones.server(request.server),
+        zones.server(request.route.server),
         location,
         &Finished {
             status: request.sent.status,
-            received: request.head.length as u64 + request.body_received,
+            received: request.received.head.length as u64 + request.received.body_received,
             sent: request.sent.bytes,
-            cache: request.cache_status,
-            took: now.saturating_duration_since(request.started),
+            cache: request.cache.status,
+            took: now.saturating_duration_since(request.received.started),
         },
     );
-    if let (Some(status), Some(zone)) = (request.cache_status, cache_zone(request)) {
+    if let (Some(status), Some(zone)) = (request.cache.status, cache_zone(request)) {
         metrics.cached(zone, status, request.sent.bytes);
     }
     let tries = &request.tries.list;
@@ -36,21 +36,21 @@ pub fn finished(request: &Request, now: Instant) {
 
 pub fn zones(request: &Request) -> (u32, u32) {
     let zones = &request.generation.shared.status_zones;
-    (zones.server(request.server), zones.location(request.location))
+    (zones.server(request.route.server), zones.location(request.route.location))
 }
 
 pub fn missed(request: &mut Request, cause: Cause) {
-    let zone = request.generation.shared.status_zones.location(request.location);
+    let zone = request.generation.shared.status_zones.location(request.route.location);
     request.worker.metrics.miss(zone, cause, clock::wall().unix_milliseconds());
-    request.missed = Some((zone, cause));
+    request.cache.missed = Some((zone, cause));
 }
 
 /// Explains the miss of the request that fetched it, if any.
 pub fn not_stored(request: &mut Request, reason: Cause) {
-    let zone = request.generation.shared.status_zones.location(request.location);
+    let zone = request.generation.shared.status_zones.location(request.route.location);
     let metrics = &request.worker.metrics;
     metrics.miss(zone, reason, clock::wall().unix_milliseconds());
-    if let Some((zone, cause)) = &mut request.missed
+    if let Some((zone, cause)) = &mut request.cache.missed
         && cause.of().0 == CauseFamily::Miss
     {
         metrics.explain_miss(*zone, *cause, reason);
@@ -60,9 +60,9 @@ pub fn not_stored(request: &mut Request, reason: Cause) {
 
 /// Under the requested URL without its query.
 fn missed_url(request: &Request, took: Duration) {
-    if let Some((zone, cause)) = request.missed {
-        let path = request.head.path.of(&request.bytes);
-        let url = url_text::shown(&request.host, path);
+    if let Some((zone, cause)) = request.cache.missed {
+        let path = request.received.head.path.of(&request.received.bytes);
+        let url = url_text::shown(&request.route.host, path);
         request.worker.metrics.missed_url(zone, &url, cause, took);
     }
 }

@@ -107,7 +107,7 @@ pub fn log(request: &Request, level: Level, what: Arguments<'_>) {
 }
 
 pub fn logs(request: &Request) -> &ErrorLogs {
-    &request.generation.shared.error_logs[request.location.0 as usize]
+    &request.generation.shared.error_logs[request.route.location.0 as usize]
 }
 
 pub fn about(request: &Request, upstream: Option<&str>) -> About {
@@ -122,7 +122,11 @@ pub fn about(request: &Request, upstream: Option<&str>) -> About {
         client: Some(text(Builtin::RemoteAddr)),
         server: Some(request.server().name.clone()),
         request: Some(text(Builtin::Request)),
-        subrequest: request.wanted.is_some().then(|| String::from_utf8_lossy(&request.uri).into_owned()),
+        subrequest: request
+            .descent
+            .wanted
+            .is_some()
+            .then(|| String::from_utf8_lossy(&request.route.uri).into_owned()),
         upstream: upstream.map(str::to_owned),
         host: field(FieldId::Host),
         referrer: field(FieldId::Referer),

@@ -79,10 +79,14 @@ pub(crate) fn parsed(worker: &Rc<Worker>, head: &str) -> Request {
         ..ConnectionFacts::plain(tcp("192.0.2.1:4000"), tcp("198.51.100.1:8080"), 0)
     };
     let mut request = Request::new(worker.clone(), worker.generation(), Rc::new(facts), clock::now());
-    request.bytes = head.as_bytes().to_vec();
+    request.received.bytes = head.as_bytes().to_vec();
     let limits = HeadLimits { line: 8192, total: 32768, fields: 100 };
-    assert_eq!(request.head.parse(&request.bytes, &limits), Ok(Progress::Complete), "{head}");
-    request.method = request.head.method;
+    assert_eq!(
+        request.received.head.parse(&request.received.bytes, &limits),
+        Ok(Progress::Complete),
+        "{head}"
+    );
+    request.method = request.received.head.method;
     request
 }
 

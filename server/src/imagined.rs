@@ -66,7 +66,7 @@ impl Entrance {
     ) -> Result<(Request, Settled), u16> {
         let mut request =
             Request::new(self.worker.clone(), self.generation.clone(), self.connection.clone(), clock::now());
-        let out = &mut request.bytes;
+        let out = &mut request.received.bytes;
         for piece in [method.as_bytes(), b" ", target, b" HTTP/1.1\r\nHost: ", host, b"\r\n"] {
             out.extend_from_slice(piece);
         }
@@ -77,13 +77,13 @@ impl Entrance {
         }
         out.extend_from_slice(b"\r\n");
         let limits = HeadLimits { line: LONGEST, total: LONGEST, fields: FIELDS };
-        match request.head.parse(&request.bytes, &limits) {
+        match request.received.head.parse(&request.received.bytes, &limits) {
             // What was handed in must not have held a line end of its own.
-            Ok(Progress::Complete) if request.head.length == request.bytes.len() => {}
+            Ok(Progress::Complete) if request.received.head.length == request.received.bytes.len() => {}
             Ok(_) => return Err(400),
             Err(error) => return Err(error.status()),
         }
-        request.method = request.head.method;
+        request.method = request.received.head.method;
         admission::admit(&mut request)?;
         let settled = settle(&mut request)?;
         Ok((request, settled))
@@ -109,7 +109,7 @@ pub fn settle(request: &mut Request) -> Result<Settled, u16> {
                 if matches!(settled, Settled::Here)
                     && let Some(face) = chosen_zone::chosen(request)?
                 {
-                    request.location = face;
+                    request.route.location = face;
                 }
                 return Ok(settled);
             }

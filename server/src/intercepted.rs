@@ -19,7 +19,7 @@ pub fn gets_page(request: &Request, status: u16) -> bool {
 pub fn keep_beside_page(request: &mut Request, status: u16, fields: Fields<'_>) {
     if status == 401 {
         for challenge in fields.all(FieldId::WwwAuthenticate) {
-            request.accel_fields.get_or_insert_default().push_id(FieldId::WwwAuthenticate, challenge);
+            request.descent.accel_fields.get_or_insert_default().push_id(FieldId::WwwAuthenticate, challenge);
         }
     }
 }

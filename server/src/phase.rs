@@ -108,8 +108,8 @@ pub fn decide(request: &mut Request, from: From, now: Now, out: &mut Vec<u8>) ->
 
 /// `client_body_early_read`.
 fn reads_early(request: &Request) -> bool {
-    let has_body = !matches!(request.framing, Framing::None | Framing::Length(0));
-    if !has_body || request.is_internal {
+    let has_body = !matches!(request.received.framing, Framing::None | Framing::Length(0));
+    if !has_body || request.descent.is_internal {
         return false;
     }
     let http = request.generation.http();
@@ -138,7 +138,7 @@ pub fn with_body(request: &mut Request, from: From, now: Now, out: &mut Vec<u8>)
 
 fn trace(request: &mut Request) {
     let generation = request.generation.clone();
-    let settings = &generation.http().location(request.location).settings;
+    let settings = &generation.http().location(request.route.location).settings;
     if settings.phases.has(Phases::TRACING) {
         tracing::begin(request, &settings.otel);
     }
@@ -168,13 +168,16 @@ fn in_location(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Step {
 
 pub fn guarded(request: &mut Request, from: Guard, now: Now, out: &mut Vec<u8>) -> Step {
     let generation = request.generation.clone();
-    let settings = &generation.http().location(request.location).settings;
+    let settings = &generation.http().location(request.route.location).settings;
     if !settings.phases.is_none()
         && let Some(step) = guards(request, settings, from)
     {
         return step;
     }
-    if settings.phases.has(Phases::MIRROR) && request.wanted.is_none() && !request.is_extended_connect() {
+    if settings.phases.has(Phases::MIRROR)
+        && request.descent.wanted.is_none()
+        && !request.is_extended_connect()
+    {
         return Step::Wait(Wait::Mirror);
     }
     unguarded(request, settings, now, out)
@@ -183,7 +186,7 @@ pub fn guarded(request: &mut Request, from: Guard, now: Now, out: &mut Vec<u8>) 
 /// Continues after the copies: `try_files`, then the content.
 pub fn mirrored(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Step {
     let generation = request.generation.clone();
-    let settings = &generation.http().location(request.location).settings;
+    let settings = &generation.http().location(request.route.location).settings;
     unguarded(request, settings, now, out)
 }
 
@@ -199,7 +202,7 @@ fn unguarded(request: &mut Request, settings: &Settings, now: Now, out: &mut Vec
 pub fn tried(request: &mut Request, is_found: bool, now: Now, out: &mut Vec<u8>) -> Step {
     if is_found {
         let generation = request.generation.clone();
-        let settings = &generation.http().location(request.location).settings;
+        let settings = &generation.http().location(request.route.location).settings;
         return content(request, settings, now, out);
     }
     match try_files::otherwise(request) {
@@ -210,8 +213,8 @@ pub fn tried(request: &mut Request, is_found: bool, now: Now, out: &mut Vec<u8>)
 
 fn content(request: &mut Request, settings: &Settings, now: Now, out: &mut Vec<u8>) -> Step {
     match chosen(request, settings, now) {
-        Content::Pass(Some((key, Lookup::Fresh(found)))) if request.framing == Framing::None => {
-            request.cache_status = Some(CacheStatus::Hit);
+        Content::Pass(Some((key, Lookup::Fresh(found)))) if request.received.framing == Framing::None => {
+            request.cache.status = Some(CacheStatus::Hit);
             cached::report_entry(request, &found, now);
             let chosen = hit::choose(request, &found.entry);
             match hit::ready(request, &found, &chosen, now, out) {
@@ -239,7 +242,7 @@ fn guards(request: &mut Request, settings: &Settings, from: Guard) -> Option<Ste
                     Ruling::Passes => {}
                     Ruling::Until(moment) => return Some(Step::Wait(Wait::Until(moment))),
                     Ruling::Refused(status) => {
-                        request.way_shows |= shown_by_answer(request);
+                        request.route.shows.way |= shown_by_answer(request);
                         return Some(Step::Status(status));
                     }
                 }
@@ -248,7 +251,7 @@ fn guards(request: &mut Request, settings: &Settings, from: Guard) -> Option<Ste
         }
     };
     // Whoever asks by a subrequest has been let in, or asks who is.
-    if request.wanted.is_some() || !settings.phases.has(Phases::ACCESS) {
+    if request.descent.wanted.is_some() || !settings.phases.has(Phases::ACCESS) {
         return None;
     }
     match access::judge(request, settings, weighing) {
@@ -303,13 +306,13 @@ fn uncached(request: &mut Request, proxy: &Pass, now: Now) -> Content {
     if let Some((face, cache)) = chosen_zone::any(request)
         && let Some(purging) = purge::in_cached_location(request, cache)
     {
-        request.location = face;
+        request.route.location = face;
         return Content::Purge(purging);
     }
     match chosen_zone::chosen(request) {
         Ok(None) => past_cache(request),
         Ok(Some(face)) => {
-            request.location = face;
+            request.route.location = face;
             let generation = request.generation.clone();
             chosen(request, &generation.http().location(face).settings, now)
         }

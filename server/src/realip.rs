@@ -16,11 +16,11 @@ mod tests;
 
 /// Sets the client's address by the settings in force.
 pub fn take(request: &mut Request) {
-    if request.client.is_some() || request.location().settings.realip.is_none() {
+    if request.received.client.is_some() || request.location().settings.realip.is_none() {
         return;
     }
     let generation = request.generation.clone();
-    let Some(realip) = &generation.http().location(request.location).settings.realip else { return };
+    let Some(realip) = &generation.http().location(request.route.location).settings.realip else { return };
     let fields = request.fields();
     let lines: SmallVec<[&[u8]; 4]> = match &realip.header {
         RealIpHeader::ForwardedFor => fields.all(FieldId::XForwardedFor).collect(),
@@ -30,7 +30,7 @@ pub fn take(request: &mut Request) {
     let found = forwarded::behind(&request.connection.remote, &lines, &realip.from, realip.recursive);
     drop(lines);
     if let Some(address) = found {
-        request.client =
+        request.received.client =
             Some(ClientAddress { text: address.ip().to_string().into(), address: Address::Tcp(address) });
     }
 }
@@ -40,6 +40,6 @@ fn from_header(request: &mut Request, proxies: &[Network]) {
     let is_trusted = proxies.iter().any(|network| contains(network, &connection.remote));
     if let Some(said) = connection.proxied.as_ref().filter(|_| is_trusted) {
         let (text, address) = (said.source.ip().to_string().into(), Address::Tcp(said.source));
-        request.client = Some(ClientAddress { text, address });
+        request.received.client = Some(ClientAddress { text, address });
     }
 }

@@ -18,7 +18,8 @@ pub fn absolute(request: &Request, url: Vec<u8>) -> Vec<u8> {
     let mut out = Vec::with_capacity(url.len() + 64);
     out.extend_from_slice(scheme.as_bytes());
     let names = |host: &[u8]| host::validate(host).is_ok();
-    let names_host = request.head.authority.is_some() || request.field(FieldId::Host).is_some_and(names);
+    let names_host =
+        request.received.head.authority.is_some() || request.field(FieldId::Host).is_some_and(names);
     match &request.connection.local {
         _ if settings.server_name => out.extend_from_slice(request.server().name.as_bytes()),
         // Who named no host came to an address.
@@ -26,7 +27,7 @@ pub fn absolute(request: &Request, url: Vec<u8>) -> Vec<u8> {
             IpAddr::V4(address) => out.extend_from_slice(address.to_string().as_bytes()),
             IpAddr::V6(address) => out.extend_from_slice(format!("[{address}]").as_bytes()),
         },
-        _ => out.extend_from_slice(&request.host),
+        _ => out.extend_from_slice(&request.route.host),
     }
     if let Address::Tcp(local) = &request.connection.local
         && settings.port

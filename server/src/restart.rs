@@ -72,31 +72,31 @@ impl Restart {
             return Err(404);
         };
         request.method = reading(request.method);
-        request.body.lead_on();
+        request.received.body.lead_on();
         Ok(Restart::Uri { path, query: Some(query.to_vec()), shows })
     }
 
     /// The error is a status, after too many redirects or for an unknown location.
     pub fn apply(self, request: &mut Request) -> Result<Resumed, u16> {
         changed(request)?;
-        request.is_internal = true;
+        request.descent.is_internal = true;
         match self {
             Restart::Uri { path, query, shows } => {
-                request.uri = path;
-                request.path_shows |= shows;
+                request.route.uri = path;
+                request.route.shows.path |= shows;
                 if let Some(query) = query {
-                    request.arguments = Arguments::Replaced(query);
-                    request.query_shows |= shows;
+                    request.route.arguments = Arguments::Replaced(query);
+                    request.route.shows.query |= shows;
                 }
-                request.is_rewritten = true;
+                request.route.is_rewritten = true;
                 // The location that is found now is that of this path.
-                (request.is_outside, request.extends_alias) = (false, false);
+                (request.route.is_outside, request.route.extends_alias) = (false, false);
                 let own = request.server().own;
                 request.enter(own);
                 Ok(Resumed::Server)
             }
             Restart::Named { name, shows } => {
-                request.way_shows |= shows;
+                request.route.shows.way |= shows;
                 let tree = &request.server().locations;
                 match std::str::from_utf8(&name).ok().and_then(|name| location::named(tree, name)) {
                     Some(id) => {
@@ -116,15 +116,15 @@ impl Restart {
 
 /// If not, an error has no configured page.
 pub fn may_change(request: &Request) -> bool {
-    request.changes <= CHANGES
+    request.descent.changes <= CHANGES
 }
 
 pub fn changed(request: &mut Request) -> Result<(), u16> {
-    request.changes += 1;
-    if request.changes <= CHANGES {
+    request.descent.changes += 1;
+    if request.descent.changes <= CHANGES {
         return Ok(());
     }
-    let uri = String::from_utf8_lossy(&request.uri).into_owned();
+    let uri = String::from_utf8_lossy(&request.route.uri).into_owned();
     log(request, format_args!("rewrite or internal redirection cycle while processing \"{uri}\""));
     Err(500)
 }

@@ -119,9 +119,9 @@ fn local(request: &Request, pages: Pages) -> Result<(), &'static str> {
 fn own_name(request: &Request) -> Result<(), &'static str> {
     let by_name = matches!(request.method, Method::Get | Method::Head)
         && matches!(request.connection.remote, Address::Tcp(_))
-        && (request.head.authority.is_some()
+        && (request.received.head.authority.is_some()
             || request.field(FieldId::Host).is_some_and(|host| !host.is_empty()));
-    let host = &*request.host;
+    let host = &*request.route.host;
     let is_known = || {
         is_this_machine(host)
             || request.generation.shared.hosts[request.connection.listener.get()].names(host)
@@ -135,7 +135,7 @@ const STRANGE_NAME: &str = "the Host of the request is not a configured server_n
 /// The same for a page of ours, with any method: a rebound page would send its own Origin. Known names are
 /// those that a server has literally.
 fn known_name(request: &Request) -> Result<(), &'static str> {
-    let host = &*request.host;
+    let host = &*request.route.host;
     let is_written = || {
         let names = request.generation.http().servers.iter().flat_map(|server| &server.names);
         names.into_iter().any(|name| matches!(name, ServerName::Exact(text) if text.as_bytes() == host))

@@ -39,7 +39,7 @@ pub fn is_local(request: &Request) -> Result<(), &'static str> {
     let is_sign = |name: &[u8]| {
         is_client_address(name) || PASSED_ON.iter().any(|known| name.eq_ignore_ascii_case(known))
     };
-    if request.client.is_some()
+    if request.received.client.is_some()
         || is_proxy(request)
         || request.fields().iter().any(|(_, name, _)| is_sign(name))
     {
@@ -52,7 +52,7 @@ pub fn is_local(request: &Request) -> Result<(), &'static str> {
 /// is only one.
 pub fn is_of(request: &Request, has: impl Fn(&Address) -> bool) -> Result<(), &'static str> {
     const STRANGER: &str = "the address is not in the list";
-    if request.client.is_some() {
+    if request.received.client.is_some() {
         return if has(request.client()) { Ok(()) } else { Err(STRANGER) };
     }
     if !has(&request.connection.remote) || !has(&source(request)?) {
@@ -72,7 +72,8 @@ pub fn is_of(request: &Request, has: impl Fn(&Address) -> bool) -> Result<(), &'
 /// The client that limits count. Behind an untrusted proxy it is the proxy, and all its clients are one.
 pub fn client(request: &Request) -> IpAddr {
     let said = || request.connection.proxied.as_ref().map(|said| said.source);
-    match forwarded::client(request).or_else(|| if request.client.is_none() { said() } else { None }) {
+    match forwarded::client(request).or_else(|| if request.received.client.is_none() { said() } else { None })
+    {
         Some(address) => Address::Tcp(address).subscriber(),
         None => request.client().subscriber(),
     }

@@ -19,15 +19,15 @@ pub fn append(out: &mut Vec<u8>, request: &Request, proxy: &Pass, evaluated: Opt
             encode_raw(uri, out);
         }
         // A rewrite took the path out of the location: there is nothing that the URI could stand in place of.
-        (None, Some(_)) if request.is_outside => append_rewritten(out, request),
+        (None, Some(_)) if request.route.is_outside => append_rewritten(out, request),
         (None, Some(uri)) => {
             encode_raw(uri.as_bytes(), out);
-            escape_uri(&request.uri[matched(request).min(request.uri.len())..], out);
+            escape_uri(&request.route.uri[matched(request).min(request.route.uri.len())..], out);
             append_query(out, request);
         }
         // An internal redirect has replaced what came.
         (None, None) if is_replaced(request) => append_rewritten(out, request),
-        (None, None) => request.head.write_origin_form(&request.bytes, out),
+        (None, None) => request.received.head.write_origin_form(&request.received.bytes, out),
     }
     if out.len() == start {
         out.push(b'/');
@@ -36,16 +36,16 @@ pub fn append(out: &mut Vec<u8>, request: &Request, proxy: &Pass, evaluated: Opt
 
 /// Adds a slash that a `rewrite` may have lost.
 fn append_rewritten(out: &mut Vec<u8>, request: &Request) {
-    if !request.uri.starts_with(b"/") {
+    if !request.route.uri.starts_with(b"/") {
         out.push(b'/');
     }
-    escape_uri(&request.uri, out);
+    escape_uri(&request.route.uri, out);
     append_query(out, request);
 }
 
 /// Whether the path or query differs from the received target.
 pub fn is_replaced(request: &Request) -> bool {
-    request.is_rewritten || matches!(request.arguments, Arguments::Replaced(_))
+    request.route.is_rewritten || matches!(request.route.arguments, Arguments::Replaced(_))
 }
 
 /// Bytes of the URI that the location's prefix matched.

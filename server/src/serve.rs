@@ -82,7 +82,7 @@ fn expected_body(request: &Request, client: &mut Client) -> Result<(), ClientFai
 /// A body of which nothing was read is lost, so that its error page does without it. Any other is kept, and is too
 /// large for a page with such a limit as well, as in nginx.
 fn too_large(request: &Request, client: &mut Client) -> Outcome {
-    if request.wanted.is_none() && matches!(request.body, KeptBody::Unread) {
+    if request.descent.wanted.is_none() && matches!(request.received.body, KeptBody::Unread) {
         _ = expected_body(request, client);
         return Outcome::Client(ClientFailure::TooLarge);
     }
@@ -131,7 +131,7 @@ fn failed(request: &mut Request, client: &mut Client, failure: ClientFailure) ->
     let has_begun = client.begun();
     // Once an answer has begun, it may be that which the client is too slow for.
     if failure.is_of_body() && !(has_begun && failure == ClientFailure::Timeout) {
-        request.body = KeptBody::Lost(failure.status());
+        request.received.body = KeptBody::Lost(failure.status());
     }
     if has_begun || failure == ClientFailure::Gone {
         if !has_begun {
@@ -158,13 +158,13 @@ async fn answer_status(request: &mut Request, client: &mut Client, status: u16) 
     if status >= 300 && subrequest::answer_stub(request, client).await {
         return None;
     }
-    if !request.in_error_page
+    if !request.descent.in_error_page
         && restart::may_change(request)
         && let Some(page) = page_for(request, status)
     {
         return to_page(request, client, &page, status).await;
     }
-    request.error_status = None;
+    request.descent.error_status = None;
     if let Outcome::Client(failure) = fixed::page(request, client, status).await {
         failed(request, client, failure);
     }
@@ -194,10 +194,10 @@ async fn to_page(
     status: u16,
 ) -> Option<Restart> {
     let uri = value(&page.uri, request);
-    request.in_error_page = !request.location().settings.recursive_error_pages;
+    request.descent.in_error_page = !request.location().settings.recursive_error_pages;
     if matches!(uri.first(), Some(b'/' | b'@')) {
         fixed::forget_type(request);
-        request.error_status = match page.answer {
+        request.descent.error_status = match page.answer {
             ErrorPageStatus::Keep => Some(failure::public_status(status)),
             ErrorPageStatus::Is(other) => Some(other),
             ErrorPageStatus::FromPage => None,
@@ -206,7 +206,10 @@ async fn to_page(
         if is_by_get {
             request.method = restart::reading(request.method);
         }
-        request.body.lead_to_page(is_by_get, request.error_status.is_some_and(|status| status >= 400));
+        request
+            .received
+            .body
+            .lead_to_page(is_by_get, request.descent.error_status.is_some_and(|status| status >= 400));
         return Some(Restart::read(&uri, shown_by(&page.uri, request)));
     }
     // A URL sends the client there; its status must be a redirect's.
@@ -215,7 +218,7 @@ async fn to_page(
         _ => 302,
     };
     fixed::lead_to(request, &uri);
-    request.error_status = None;
+    request.descent.error_status = None;
     if let Outcome::Client(failure) = fixed::page(request, client, redirect).await {
         failed(request, client, failure);
     }

@@ -29,6 +29,15 @@ impl Shows {
     }
 }
 
+/// What led a request where it is, by its sources.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WayShows {
+    pub path: Shows,
+    pub query: Shows,
+    /// The conditions that routed it.
+    pub way: Shows,
+}
+
 impl BitOr for Shows {
     type Output = Shows;
 

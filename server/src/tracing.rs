@@ -27,7 +27,7 @@ use std::time::Instant;
 
 /// Decides on recording, in the location after rewriting; internal redirects do not decide again.
 pub fn begin(request: &mut Request, otel: &Otel) {
-    if request.is_internal {
+    if request.descent.is_internal {
         return;
     }
     let is_on = |value: Vec<u8>| matches!(value.as_slice(), b"on" | b"1");
@@ -41,7 +41,7 @@ pub fn begin(request: &mut Request, otel: &Otel) {
 }
 
 fn recorded(request: &Request) -> Option<&Trace> {
-    request.trace.get().map(|trace| &**trace).filter(|trace| trace.sampled.get())
+    request.identity.trace.get().map(|trace| &**trace).filter(|trace| trace.sampled.get())
 }
 
 /// The start for [`note`]; `None` unless recorded.
@@ -137,14 +137,14 @@ impl Family<'_> {
 /// The request's own first; and how many were left out.
 fn spans(request: &Request, trace: &Trace) -> (Vec<Span>, usize) {
     let (instant, unix_nanoseconds) = (clock::now(), clock::unix_nanoseconds());
-    let reckoning = Reckoning { instant, unix_nanoseconds, earliest: request.started.min(instant) };
+    let reckoning = Reckoning { instant, unix_nanoseconds, earliest: request.received.started.min(instant) };
     let family = Family { trace, reckoning };
     let own = Span {
         id: trace.span,
         parent: trace.parent.map(|parent| parent.span),
         attributes: attributes::of_request(request),
         failed: request.sent.status >= 500,
-        ..family.child(name(request), SpanKind::Server, (request.started, instant))
+        ..family.child(name(request), SpanKind::Server, (request.received.started, instant))
     };
     let (noted, tries, left_out) = trace.take();
     let mut spans = vec![own];

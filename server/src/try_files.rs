@@ -36,7 +36,7 @@ pub fn begin(request: &Request) -> Option<FileTries> {
         let uri = match request.location().settings.files.root.replaces {
             Replaces::Nothing => TriedUri::Uri(name),
             Replaces::Name(length) => {
-                let kept = request.uri.get(..length).unwrap_or(&request.uri);
+                let kept = request.route.uri.get(..length).unwrap_or(&request.route.uri);
                 TriedUri::Uri([kept, &name].concat())
             }
             Replaces::Whole if candidate.is_directory => TriedUri::Same,
@@ -65,13 +65,13 @@ impl FileTries {
 
 fn take(request: &mut Request, found: Option<(TriedUri, Shows)>) -> bool {
     let Some((found, shows)) = found else { return false };
-    request.path_shows |= shows;
+    request.route.shows.path |= shows;
     match found {
         TriedUri::Same => {}
-        TriedUri::Uri(uri) => request.uri = uri,
+        TriedUri::Uri(uri) => request.route.uri = uri,
         TriedUri::Appended(uri) => {
-            request.uri = uri;
-            request.extends_alias = true;
+            request.route.uri = uri;
+            request.route.extends_alias = true;
         }
     }
     true
@@ -91,7 +91,7 @@ fn name(template: &Template, request: &Request) -> Vec<u8> {
     let mut name = value(template, request);
     if let Replaces::Name(length) = request.location().settings.files.root.replaces
         && template.as_literal().is_none()
-        && let Some(replaced) = request.uri.get(..length)
+        && let Some(replaced) = request.route.uri.get(..length)
         && name.starts_with(replaced)
     {
         name.drain(..length);

@@ -38,7 +38,7 @@ mod tests {
         };
         Rc::get_mut(&mut request.connection).expect("nobody else holds it").remote = remote;
         let generation = request.generation.clone();
-        let settings = &generation.http().location(request.location).settings;
+        let settings = &generation.http().location(request.route.location).settings;
         let entry = match judge(&mut request, settings, Weighing::default()) {
             AccessDecision::Granted => Ok(()),
             AccessDecision::Refused(status) => Err(status),

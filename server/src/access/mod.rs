@@ -71,7 +71,7 @@ pub fn judge(request: &mut Request, settings: &Settings, weighing: Weighing) -> 
             Err(question) => return AccessDecision::Asks(question, Weighing { at, heard: None, refusal }),
         };
         if let Opinion::Refuses(_) = opinion {
-            request.way_shows |= *shows;
+            request.route.shows.way |= *shows;
         }
         match (opinion, settings.satisfy) {
             (Opinion::None, _) | (Opinion::LetsIn, Satisfy::All) => {}
@@ -103,14 +103,14 @@ pub fn judge(request: &mut Request, settings: &Settings, weighing: Weighing) -> 
 
 /// Adds a WWW-Authenticate field (RFC 9110 §11.6.1), once however often the request is refused.
 fn challenge(request: &mut Request, how: &[u8]) {
-    let fields = request.accel_fields.get_or_insert_default();
+    let fields = request.descent.accel_fields.get_or_insert_default();
     if fields.view().all(FieldId::WwwAuthenticate).all(|known| known != how) {
         fields.push_id(FieldId::WwwAuthenticate, how);
     }
 }
 
 fn withdraw_challenges(request: &mut Request) {
-    if let Some(fields) = &mut request.accel_fields {
+    if let Some(fields) = &mut request.descent.accel_fields {
         fields.remove(FieldId::WwwAuthenticate);
     }
 }

@@ -101,15 +101,15 @@ pub(crate) async fn answer(request: &Request) -> Result<Explanation, ApiRefusal>
         })?;
     let now = Now::read();
     if imagined.location().settings.cache().is_some() && slices::applies(&imagined) {
-        imagined.slice = Some(slices::first_start(&imagined));
+        imagined.cache.slice = Some(slices::first_start(&imagined));
     }
     let generation = imagined.generation.clone();
-    let proxy = generation.http().location(imagined.location).settings.pass();
+    let proxy = generation.http().location(imagined.route.location).settings.pass();
     let cache = proxy.and_then(|proxy| proxy.cache.as_ref());
     if let Some(cache) = cache {
         keyed::note(&mut imagined, cache);
     }
-    imagined.asker = cache.map(|cache| keyed::asker(&imagined, cache)).unwrap_or_default();
+    imagined.cache.asker = cache.map(|cache| keyed::asker(&imagined, cache)).unwrap_or_default();
     let mut explanation = routed(&imagined, &settled, &asked);
     explanation.server_note = place::unnamed(&place, &url);
     if explanation.now.status.is_some() {
@@ -226,7 +226,7 @@ fn routed(request: &Request, settled: &Settled, asked: &ExplainQuery) -> Explana
         location: ConfigurationPlace { name: written(&location.matches), at: at(request, location.span) },
         zone: None,
         key: None,
-        slice: request.slice.map(|start| slice(request, start)),
+        slice: request.cache.slice.map(|start| slice(request, start)),
         now,
         stored: Vec::new(),
         last_refusal: None,

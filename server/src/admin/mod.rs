@@ -101,7 +101,7 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
         _ => {}
     }
     let privilege = if api.is_dashboard { right::DASHBOARD } else { right::API };
-    if !right::admits(&api.right, request, privilege, request.location) {
+    if !right::admits(&api.right, request, privilege, request.route.location) {
         let text = "api_allow and api_token control access to the API (proxy_cache_purge_token does not); the error log has the reason";
         return refuse(request, client, ApiRefusal::new(403, "Forbidden", text)).await;
     }

@@ -32,8 +32,8 @@ pub fn of(request: &Request, on_dashboard: bool) -> Option<Resource> {
     };
     // As it was sent, so that a name may have a slash in it (`%2F`), where the prefix stands there as it is written.
     let sent = request.request_uri().split(|&byte| byte == b'?').next().unwrap_or_default();
-    let as_sent = sent.get(..prefix) == request.uri.get(..prefix);
-    let path = if as_sent { sent.get(prefix..)? } else { request.uri.get(prefix..)? };
+    let as_sent = sent.get(..prefix) == request.route.uri.get(..prefix);
+    let path = if as_sent { sent.get(prefix..)? } else { request.route.uri.get(prefix..)? };
     let path = std::str::from_utf8(path).ok()?;
     if on_dashboard { beside_page(path) } else { named(path) }
 }

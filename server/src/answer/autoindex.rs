@@ -33,7 +33,7 @@ pub async fn answer(request: &mut Request, client: &mut Client, directory: Vec<u
     let (format, look) = (settings.format, look(request));
     let Ok(callback) = callback(request, format) else { return Outcome::Status(400) };
     let path = PathBuf::from(OsString::from_vec(directory));
-    let uri = request.uri.clone();
+    let uri = request.route.uri.clone();
     let (path, made) = blocking::run(move || {
         let made = read(&path).map(|listing| {
             let text = match format {

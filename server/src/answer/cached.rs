@@ -37,7 +37,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 pub fn report_entry(request: &mut Request, hit: &Hit, now: Now) {
-    if let Some(report) = &mut request.report {
+    if let Some(report) = &mut request.cache.report {
         report.note_lifetime(&hit.head().lifetime, now);
     }
 }
@@ -45,7 +45,7 @@ pub fn report_entry(request: &mut Request, hit: &Hit, now: Now) {
 pub async fn answer(request: &mut Request, client: &mut Client, found: Option<(Vec<u8>, Lookup)>) -> Outcome {
     // The configuration is borrowed through a handle of this thread: no count that other workers share is touched.
     let generation = request.generation.clone();
-    let settings = &generation.http().location(request.location).settings;
+    let settings = &generation.http().location(request.route.location).settings;
     let Some(cache) = settings.cache() else {
         return upstream(request, client, Filling::No, None).await;
     };
@@ -78,10 +78,10 @@ async fn with_lookup(
         lookup = match partial::step(request, client, cache, key, lookup).await {
             PartialDecision::On(lookup) => lookup,
             PartialDecision::Answered(outcome) => return outcome,
-            PartialDecision::Ask(_) if request.wish.only_if_cached => return Outcome::Status(504),
+            PartialDecision::Ask(_) if request.cache.wish.only_if_cached => return Outcome::Status(504),
             PartialDecision::Ask(filling) => {
                 missed(request, Cause::Absent, None);
-                let filling = if request.wish.no_store { Filling::No } else { filling };
+                let filling = if request.cache.wish.no_store { Filling::No } else { filling };
                 return upstream(request, client, filling, None).await;
             }
         };
@@ -105,7 +105,7 @@ async fn take(request: &mut Request, client: &mut Client, course: Course) -> Out
         Course::Ask(right, fallback) => {
             let filling = match right {
                 // A permit not taken goes to whoever waits.
-                _ if request.wish.no_store => Filling::No,
+                _ if request.cache.wish.no_store => Filling::No,
                 Right::Fill(permit) => Filling::Permit(permit),
                 // Its own conditions and ranges go with it, as without a cache.
                 Right::Apart(permit) => Filling::Part(permit),
@@ -147,12 +147,12 @@ pub async fn settle(
             if let Some(PassTarget::Variables(target)) =
                 request.location().settings.pass().map(|pass| &pass.target)
             {
-                request.way_shows |= shown_by(target, request);
+                request.route.shows.way |= shown_by(target, request);
             }
             Outcome::Status(status)
         }
         Proxied::Intercepted(status) => {
-            request.way_shows |= shown_by_answer(request);
+            request.route.shows.way |= shown_by_answer(request);
             Outcome::Status(status)
         }
         Proxied::ClientFailed(failure) => Outcome::Client(failure),
@@ -160,8 +160,8 @@ pub async fn settle(
             Restart::accelerated(request, &uri).map_or_else(Outcome::Status, Outcome::Restart)
         }
         Proxied::Stale(status) => {
-            request.cache_status = Some(CacheStatus::Stale);
-            if let Some(report) = &mut request.report {
+            request.cache.status = Some(CacheStatus::Stale);
+            if let Some(report) = &mut request.cache.report {
                 report.detail = Some("stale_on_error");
             }
             match fallback {
@@ -176,7 +176,7 @@ pub async fn settle(
         Proxied::Again(_) => Outcome::Status(502),
         Proxied::Unmet(unmet) => Outcome::Status(chosen::refuse(request, unmet)),
         Proxied::Revalidated(entry) => {
-            request.cache_status = Some(CacheStatus::Revalidated);
+            request.cache.status = Some(CacheStatus::Revalidated);
             let hit = Rc::new(Hit { entry, prepared: Prepared::default() });
             Box::pin(from_entry(request, client, hit)).await.unwrap_or(Outcome::Status(502))
         }

@@ -16,7 +16,7 @@ pub fn open(request: &Request) -> Option<Arc<str>> {
     if challenges.is_empty() || request.connection.tls.is_some() || request.method != Method::Get {
         return None;
     }
-    let token = std::str::from_utf8(request.uri.strip_prefix(FOLDER)?).ok()?;
+    let token = std::str::from_utf8(request.route.uri.strip_prefix(FOLDER)?).ok()?;
     challenges.text(token)
 }
 

@@ -62,33 +62,33 @@ pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<
         return None;
     }
     keyed::note(request, cache);
-    request.asker = keyed::asker(request, cache);
+    request.cache.asker = keyed::asker(request, cache);
     match usage(request, cache) {
         Use::None => {
-            request.report = CacheReport::begin(cache, None);
+            request.cache.report = CacheReport::begin(cache, None);
             missed(request, Cause::NotCachedMethod, None);
             None
         }
         Use::Past => {
-            request.cache_status = Some(CacheStatus::Bypass);
-            request.report = CacheReport::begin(cache, None);
+            request.cache.status = Some(CacheStatus::Bypass);
+            request.cache.report = CacheReport::begin(cache, None);
             missed(request, Cause::NotKeyed, Some("not_keyed"));
             None
         }
         Use::Bypass(key) => {
-            request.cache_status = Some(CacheStatus::Bypass);
-            request.wish = Wish::read(cache, request.fields());
-            request.report = CacheReport::begin(cache, Some(&key));
+            request.cache.status = Some(CacheStatus::Bypass);
+            request.cache.wish = Wish::read(cache, request.fields());
+            request.cache.report = CacheReport::begin(cache, Some(&key));
             missed(request, Cause::Bypass, None);
             let front = request.generation.fronts[cache.zone.0 as usize].borrow();
-            let permit = front.beside(&key, request.asker);
+            let permit = front.beside(&key, request.cache.asker);
             drop(front);
             Some((key, Lookup::Miss(permit)))
         }
         Use::Lookup(key) => {
-            request.cache_status = None;
-            request.wish = Wish::read(cache, request.fields());
-            request.report = CacheReport::begin(cache, Some(&key));
+            request.cache.status = None;
+            request.cache.wish = Wish::read(cache, request.fields());
+            request.cache.report = CacheReport::begin(cache, Some(&key));
             let lookup = look_up(request, cache, &key, now);
             Some((key, lookup))
         }
@@ -98,17 +98,17 @@ pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<
 #[inline]
 fn look_up(request: &Request, cache: &ProxyCache, key: &[u8], now: Now) -> Lookup {
     let mut front = request.generation.fronts[cache.zone.0 as usize].borrow_mut();
-    let who = (request.fields(), request.asker, || sender::client(request));
-    let lookup = front.lookup_for((key, request.whole.as_deref().map(Sliced::key)), who, cache, now);
-    if request.wish.is_none() { lookup } else { wished(&front, request, key, lookup, now) }
+    let who = (request.fields(), request.cache.asker, || sender::client(request));
+    let lookup = front.lookup_for((key, request.cache.whole.as_deref().map(Sliced::key)), who, cache, now);
+    if request.cache.wish.is_none() { lookup } else { wished(&front, request, key, lookup, now) }
 }
 
 /// Applies the request's Cache-Control (`proxy_cache_client_control`).
 fn wished(front: &Front, request: &Request, key: &[u8], lookup: Lookup, now: Now) -> Lookup {
-    let suits = |hit: &Hit| hit.head().satisfies(&request.wish, now) == Usable::Yes;
+    let suits = |hit: &Hit| hit.head().satisfies(&request.cache.wish, now) == Usable::Yes;
     match lookup {
         Lookup::Fresh(hit) | Lookup::Ahead(hit, _) if !suits(&hit) => {
-            Lookup::Stale(hit, Some(front.beside(key, request.asker)))
+            Lookup::Stale(hit, Some(front.beside(key, request.cache.asker)))
         }
         // A permit that came with it goes back to whoever waits.
         Lookup::Stale(hit, _) | Lookup::Busy(_, Some(hit)) if suits(&hit) => Lookup::Fresh(hit),
@@ -130,7 +130,8 @@ pub fn missed(request: &mut Request, cause: Cause, detail: Option<&'static str>)
 
 /// `only-if-cached` without a usable entry (RFC 9111 §5.2.1.7).
 pub fn is_refused(request: &Request, lookup: &Lookup) -> bool {
-    request.wish.only_if_cached && !matches!(lookup, Lookup::Fresh(_) | Lookup::Ahead(..) | Lookup::Disk(_))
+    request.cache.wish.only_if_cached
+        && !matches!(lookup, Lookup::Fresh(_) | Lookup::Ahead(..) | Lookup::Disk(_))
 }
 
 /// Continues with the next look-up, or ends with a course.
@@ -142,41 +143,41 @@ pub async fn step(
 ) -> ControlFlow<Course, Lookup> {
     ControlFlow::Break(match lookup {
         Lookup::Fresh(found) => {
-            request.cache_status = Some(CacheStatus::Hit);
+            request.cache.status = Some(CacheStatus::Hit);
             Course::Entry(found)
         }
         Lookup::Ahead(found, permit) => {
             // A body that came with the request is there once, so such a request refreshes nothing.
-            if request.framing == Framing::None {
+            if request.received.framing == Framing::None {
                 refresh_detached(request, permit, &found);
             }
-            request.cache_status = Some(CacheStatus::Hit);
+            request.cache.status = Some(CacheStatus::Hit);
             Course::Entry(found)
         }
         Lookup::Stale(found, permit) => stale(request, cache, key, found, permit),
         Lookup::Miss(permit) => {
-            if request.cache_status != Some(CacheStatus::Bypass) {
-                request.cache_status = Some(CacheStatus::Miss);
+            if request.cache.status != Some(CacheStatus::Bypass) {
+                request.cache.status = Some(CacheStatus::Miss);
                 missed(request, Cause::Absent, None);
             }
             let right = if goes_past(request, cache) { Right::None } else { Right::Fill(permit) };
             Course::Ask(right, None)
         }
         Lookup::OwnWrite(permit) => {
-            request.cache_status = Some(CacheStatus::Bypass);
+            request.cache.status = Some(CacheStatus::Bypass);
             missed(request, Cause::OwnWrite, Some("own_write"));
             // A new piece among old ones would cut what others are answered until the turn has come.
-            let right = if request.whole.is_some() { Right::None } else { Right::Fill(permit) };
+            let right = if request.cache.whole.is_some() { Right::None } else { Right::Fill(permit) };
             Course::Ask(right, None)
         }
         // A request with a credential, for which there is nothing that is for everybody.
         Lookup::Apart(permit) => {
-            request.cache_status = Some(CacheStatus::Bypass);
+            request.cache.status = Some(CacheStatus::Bypass);
             missed(request, Cause::Credentials, Some("credentials"));
             Course::Ask(Right::Apart(permit), None)
         }
         Lookup::Scarce => {
-            request.cache_status = Some(CacheStatus::Miss);
+            request.cache.status = Some(CacheStatus::Miss);
             missed(request, Cause::Scarce, Some("not_to_be_stored_yet"));
             Course::Ask(Right::None, None)
         }
@@ -195,7 +196,7 @@ pub async fn step(
 }
 
 pub fn given_up(request: &mut Request) -> Course {
-    request.cache_status = Some(CacheStatus::Miss);
+    request.cache.status = Some(CacheStatus::Miss);
     missed(request, Cause::Absent, None);
     Course::Ask(Right::None, None)
 }
@@ -207,14 +208,14 @@ pub fn after_vanished(request: &Request, cache: &ProxyCache, key: &[u8], vanishe
 }
 
 pub fn beside(request: &Request, cache: &ProxyCache, key: &[u8]) -> FillPermit {
-    request.generation.fronts[cache.zone.0 as usize].borrow().beside(key, request.asker)
+    request.generation.fronts[cache.zone.0 as usize].borrow().beside(key, request.cache.asker)
 }
 
 /// Whether the request tells that the response is neither looked up nor stored: then the client's range and
 /// conditions are passed on. A HEAD is excluded, as it may invalidate an entry.
 fn goes_past(request: &Request, cache: &ProxyCache) -> bool {
     let mut scratch = Vec::new();
-    request.cache_status == Some(CacheStatus::Bypass)
+    request.cache.status == Some(CacheStatus::Bypass)
         && request.method == Method::Get
         && cache.no_cache.iter().any(|condition| variables::holds(condition, request, &mut scratch))
 }
@@ -231,14 +232,14 @@ fn stale(
     let insists = insists(request, &found, now);
     // Somebody else updates it, which may not be soon enough.
     let Some(permit) = permit.or_else(|| insists.then(|| beside(request, cache, key))) else {
-        request.cache_status = Some(CacheStatus::Updating);
+        request.cache.status = Some(CacheStatus::Updating);
         return Course::Entry(found);
     };
     let may = found.entry.may_serve_stale(StaleCause::Updating, cache, now);
     let detached = found.entry.is_updated_behind(cache, now);
     // A body that came with the request is there once, so such a request asks for itself.
-    if insists || !(may && detached && request.framing == Framing::None) {
-        request.cache_status = Some(CacheStatus::Expired);
+    if insists || !(may && detached && request.received.framing == Framing::None) {
+        request.cache.status = Some(CacheStatus::Expired);
         let cause = match () {
             () if insists => Cause::Client,
             () if found.head().lifetime.always_validate => Cause::Validate,
@@ -247,14 +248,14 @@ fn stale(
         missed(request, cause, None);
         return Course::Ask(Right::Fill(permit), Some(found));
     }
-    request.cache_status = Some(CacheStatus::Stale);
+    request.cache.status = Some(CacheStatus::Stale);
     refresh_detached(request, permit, &found);
     Course::Entry(found)
 }
 
 fn insists(request: &Request, hit: &Hit, now: Now) -> bool {
-    !request.wish.is_none()
-        && matches!(hit.head().satisfies(&request.wish, now), Usable::Validate(why) if why != Why::Stale)
+    !request.cache.wish.is_none()
+        && matches!(hit.head().satisfies(&request.cache.wish, now), Usable::Validate(why) if why != Why::Stale)
 }
 
 /// Waits for another fill. `None`: look up again.
@@ -275,18 +276,18 @@ async fn busy(
     Some(match woken {
         Woken::Retry => return None,
         // A fallback may have the key of the location whose upstream failed.
-        Woken::Failed(failure) if failure.upstream != request.location.0 => return None,
+        Woken::Failed(failure) if failure.upstream != request.route.location.0 => return None,
         Woken::Streaming(follower) => {
-            request.cache_status = Some(CacheStatus::Hit);
+            request.cache.status = Some(CacheStatus::Hit);
             request.report_forward(Forward::Miss, None);
-            if let Some(report) = &mut request.report {
+            if let Some(report) = &mut request.cache.report {
                 report.collapsed = true;
                 report.note_lifetime(&follower.head().lifetime, Now::read());
             }
             Course::Follow(follower)
         }
         Woken::Fill(permit) => {
-            request.cache_status = Some(status);
+            request.cache.status = Some(status);
             missed(request, cause, None);
             Course::Ask(Right::Fill(permit), fallback)
         }
@@ -297,16 +298,16 @@ async fn busy(
                 true => Proxied::Stale(failure.status),
                 false => Proxied::Failed(failure.status),
             };
-            request.cache_status = Some(status);
+            request.cache.status = Some(status);
             missed(request, cause, Some("upstream_failed"));
-            if let Some(report) = &mut request.report {
+            if let Some(report) = &mut request.cache.report {
                 report.collapsed = true;
                 report.forward_status = Some(failure.status);
             }
             Course::Failed(proxied, fallback)
         }
         Woken::Timeout => {
-            request.cache_status = Some(CacheStatus::Miss);
+            request.cache.status = Some(CacheStatus::Miss);
             missed(request, Cause::LockTimeout, Some("proxy_cache_lock_timeout"));
             Course::Ask(Right::None, fallback)
         }

@@ -58,8 +58,8 @@ pub async fn answer(request: &mut Request, client: &mut Client, method: DavMetho
         Ok(DavOutcome::Changed) => 204,
         Ok(DavOutcome::CreatedThere) => 201,
         Ok(DavOutcome::CreatedHere) => {
-            let mut url = Vec::with_capacity(request.uri.len());
-            target::escape_uri(&request.uri, &mut url);
+            let mut url = Vec::with_capacity(request.route.uri.len());
+            target::escape_uri(&request.route.uri, &mut url);
             fixed::lead_to(request, &url);
             201
         }
@@ -68,7 +68,7 @@ pub async fn answer(request: &mut Request, client: &mut Client, method: DavMetho
 }
 
 async fn put(request: &mut Request, client: &mut Client) -> Result<DavOutcome, Outcome> {
-    if is_collection(&request.uri) {
+    if is_collection(&request.route.uri) {
         return Err(refuse(request, 409, format_args!("cannot PUT to a collection")));
     }
     if request.field(FieldId::ContentRange).is_some() {
@@ -76,10 +76,10 @@ async fn put(request: &mut Request, client: &mut Client) -> Result<DavOutcome, O
     }
     let path = path(request)?;
     hold_body(request, client).await?;
-    let content = match &request.body {
+    let content = match &request.received.body {
         KeptBody::Memory(bytes) => NewContent::Bytes(bytes.to_vec()),
         KeptBody::File(file, length) => {
-            let named = request.body_file.take();
+            let named = request.received.body_file.take();
             NewContent::File { file: file.clone(), length: *length, named: named.map(|named| *named) }
         }
         KeptBody::Unread => NewContent::Bytes(Vec::new()),
@@ -104,20 +104,23 @@ async fn put(request: &mut Request, client: &mut Client) -> Result<DavOutcome, O
 async fn delete(request: &mut Request) -> Result<DavOutcome, Outcome> {
     without_body(request, "DELETE with body is unsupported")?;
     let least = request.location().settings.dav.min_delete_depth;
-    let inner = request.uri.split_last().map_or(&[][..], |(_, inner)| inner);
+    let inner = request.route.uri.split_last().map_or(&[][..], |(_, inner)| inner);
     let elements = inner.iter().filter(|&&byte| byte == b'/').count() as u64;
     if elements < least {
         return Err(refuse(request, 409, format_args!("insufficient URI depth:{elements} to DELETE")));
     }
-    let removal =
-        Removal { path: path(request)?, is_collection: is_collection(&request.uri), depth: depth(request) };
+    let removal = Removal {
+        path: path(request)?,
+        is_collection: is_collection(&request.route.uri),
+        depth: depth(request),
+    };
     run(request, move |links| tree::delete(links, &removal)).await?;
     Ok(DavOutcome::Changed)
 }
 
 async fn make_collection(request: &mut Request) -> Result<DavOutcome, Outcome> {
     without_body(request, "MKCOL with body is unsupported")?;
-    if !is_collection(&request.uri) {
+    if !is_collection(&request.route.uri) {
         return Err(refuse(request, 409, format_args!("MKCOL can create a collection only")));
     }
     let (path, mode) = (path(request)?, request.location().settings.dav.mode);
@@ -128,7 +131,7 @@ async fn make_collection(request: &mut Request) -> Result<DavOutcome, Outcome> {
 async fn transfer(request: &mut Request, is_move: bool) -> Result<DavOutcome, Outcome> {
     without_body(request, "COPY and MOVE with body are unsupported")?;
     let destination = destination(request)?;
-    let is_collection = self::is_collection(&request.uri);
+    let is_collection = self::is_collection(&request.route.uri);
     if is_collection != self::is_collection(&destination) {
         let what = format_args!("source and \"Destination\" must both be collections or both be files");
         return Err(refuse(request, 409, what));
@@ -150,9 +153,9 @@ async fn transfer(request: &mut Request, is_move: bool) -> Result<DavOutcome, Ou
         }
     };
     let from = path(request)?;
-    let own = std::mem::replace(&mut request.uri, destination);
+    let own = std::mem::replace(&mut request.route.uri, destination);
     let to = path(request);
-    request.uri = own;
+    request.route.uri = own;
     let (from, to) = (merged(from), merged(to?));
     if are_nested(&from, &to, is_collection) {
         let what = "\"Destination\" and the URI are the same location, or one contains the other";
@@ -188,7 +191,7 @@ fn is_collection(uri: &[u8]) -> bool {
 }
 
 fn without_body(request: &Request, what: &str) -> Result<(), Outcome> {
-    match request.framing {
+    match request.received.framing {
         Framing::None | Framing::Length(0) => Ok(()),
         _ => Err(refuse(request, 415, format_args!("{what}"))),
     }
@@ -231,7 +234,7 @@ fn destination(request: &Request) -> Result<Vec<u8>, Outcome> {
         Some((start, rest)) if start.eq_ignore_ascii_case(scheme) => {
             let slash = rest.iter().position(|&byte| byte == b'/').ok_or_else(invalid)?;
             let named = host::validate(&rest[..slash]).map_err(|_| invalid())?;
-            if request.host.is_empty() || !named.host.eq_ignore_ascii_case(&request.host) {
+            if request.route.host.is_empty() || !named.host.eq_ignore_ascii_case(&request.route.host) {
                 let what = "\"Destination\" is on a different server than the URI";
                 return Err(refuse(request, 400, format_args!("{what}")));
             }
@@ -255,7 +258,7 @@ fn destination(request: &Request) -> Result<Vec<u8>, Outcome> {
     }
     // What an alias replaces of the URI it replaces of the destination.
     match request.location().settings.files.root.replaces {
-        Replaces::Name(length) if normal.get(..length) != request.uri.get(..length) => Err(invalid()),
+        Replaces::Name(length) if normal.get(..length) != request.route.uri.get(..length) => Err(invalid()),
         _ => Ok(normal),
     }
 }

@@ -60,7 +60,7 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
     if path.contains(&0) {
         return Outcome::Status(404);
     }
-    if request.uri.ends_with(b"/") {
+    if request.route.uri.ends_with(b"/") {
         return index(request, client, &path).await;
     }
     let path = PathBuf::from(OsStr::from_bytes(&path));
@@ -95,7 +95,7 @@ async fn index(request: &mut Request, client: &mut Client, directory: &[u8]) -> 
         match random_index::choose(directory).await {
             Ok(Some(name)) => {
                 return Outcome::Restart(Restart::path(
-                    [request.uri.as_slice(), &name].concat(),
+                    [request.route.uri.as_slice(), &name].concat(),
                     Shows::NOTHING,
                 ));
             }
@@ -124,7 +124,7 @@ async fn index(request: &mut Request, client: &mut Client, directory: &[u8]) -> 
             Outcome::Restart(Restart::path(name.clone(), shows))
         }
         (Some((name, shows)), _) => {
-            Outcome::Restart(Restart::path([request.uri.as_slice(), name].concat(), shows))
+            Outcome::Restart(Restart::path([request.route.uri.as_slice(), name].concat(), shows))
         }
         (None, true) if request.location().settings.autoindex.enabled && request.method != Method::Post => {
             autoindex::answer(request, client, shown.to_vec()).await
@@ -216,7 +216,7 @@ async fn send(request: &mut Request, client: &mut Client, opened: ChosenFile) ->
     let mut headers = Headers::default();
     headers.push(b"Content-Type", &media);
     // The page of an error says nothing about when the error was made.
-    if request.error_status.is_none_or(|status| matches!(status, 200 | 206 | 304)) {
+    if request.descent.error_status.is_none_or(|status| matches!(status, 200 | 206 | 304)) {
         headers.push(b"Last-Modified", &date::format_http(opened.of.modified));
     }
     if let Some(tag) = tag {

@@ -27,7 +27,7 @@ pub fn rule(http: &Http, level: LocationId, at: usize) -> Option<&Return> {
 /// Prepares a `return` with a text for a single write; `None` if it needs more, or is no text.
 pub fn at_once(request: &mut Request, rule: &Return, out: &mut Vec<u8>) -> Option<Ready> {
     let ReturnBody::Text(template) = &rule.body else { return None };
-    let is_plain = request.framing == Framing::None && !request.is_extended_connect();
+    let is_plain = request.received.framing == Framing::None && !request.is_extended_connect();
     if rule.status < 200 || !is_plain || chain::is_there(request) {
         return None;
     }
@@ -82,12 +82,12 @@ pub fn lead_to(request: &mut Request, url: &[u8]) {
     let mut url = redirect::absolute(request, url.to_vec());
     // A line end that came in through a variable must not become a field of its own.
     url.iter_mut().filter(|byte| matches!(byte, b'\r' | b'\n' | 0)).for_each(|byte| *byte = b' ');
-    request.accel_fields.get_or_insert_default().set(b"Location", &url);
+    request.descent.accel_fields.get_or_insert_default().set(b"Location", &url);
 }
 
 pub fn redirect_with_slash(request: &Request) -> Outcome {
-    let mut url = Vec::with_capacity(request.uri.len() + 1);
-    target::escape_uri(&request.uri, &mut url);
+    let mut url = Vec::with_capacity(request.route.uri.len() + 1);
+    target::escape_uri(&request.route.uri, &mut url);
     url.push(b'/');
     if let Some(query) = request.query().filter(|query| !query.is_empty()) {
         url.push(b'?');
@@ -98,7 +98,7 @@ pub fn redirect_with_slash(request: &Request) -> Outcome {
 
 /// An error page has its own type, whatever response led to it by `X-Accel-Redirect`.
 pub fn forget_type(request: &mut Request) {
-    if let Some(fields) = &mut request.accel_fields {
+    if let Some(fields) = &mut request.descent.accel_fields {
         fields.remove(FieldId::ContentType);
     }
 }
@@ -110,7 +110,7 @@ pub async fn page(request: &mut Request, client: &mut Client, status: u16) -> Ou
     }
     let mut headers = Headers::default();
     if let Some(body) = refresh(request, status) {
-        request.error_status = None;
+        request.descent.error_status = None;
         headers.push(b"Content-Type", b"text/html");
         return whole(request, client, 200, &headers, &body).await;
     }
@@ -135,7 +135,7 @@ fn refresh(request: &mut Request, status: u16) -> Option<Vec<u8>> {
     if !is_asked || !request.field(FieldId::UserAgent).is_some_and(browser::is_msie) {
         return None;
     }
-    let fields = request.accel_fields.as_mut()?;
+    let fields = request.descent.accel_fields.as_mut()?;
     let url = fields.view().get(FieldId::Location)?.to_vec();
     fields.remove(FieldId::Location);
     let mut page = b"<html><head><meta http-equiv=\"Refresh\" content=\"0; URL=".to_vec();

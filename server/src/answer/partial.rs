@@ -53,7 +53,7 @@ pub async fn step(
         lookup => lookup,
     };
     let is_plain_miss = match &lookup {
-        Lookup::Miss(_) => request.cache_status != Some(CacheStatus::Bypass),
+        Lookup::Miss(_) => request.cache.status != Some(CacheStatus::Bypass),
         Lookup::OwnWrite(_) | Lookup::Scarce | Lookup::Busy(_, None) => true,
         _ => false,
     };
@@ -61,13 +61,13 @@ pub async fn step(
         return PartialDecision::On(lookup);
     }
     if request.method == Method::Head && !cache.convert_head {
-        request.cache_status = Some(CacheStatus::Miss);
+        request.cache.status = Some(CacheStatus::Miss);
         return PartialDecision::Ask(Filling::No);
     }
     if goes_on_as_it_is(request, cache) {
         // Whoever waits for the whole does not wait for a part: a right to fill goes back.
         drop(lookup);
-        request.cache_status = Some(CacheStatus::Miss);
+        request.cache.status = Some(CacheStatus::Miss);
         return PartialDecision::Ask(stored_by(request, Filling::Part(beside(request, cache, key))));
     }
     PartialDecision::On(lookup)
@@ -75,7 +75,7 @@ pub async fn step(
 
 /// A request with no-store prevents storing.
 fn stored_by(request: &Request, filling: Filling) -> Filling {
-    if request.wish.no_store { Filling::No } else { filling }
+    if request.cache.wish.no_store { Filling::No } else { filling }
 }
 
 /// `proxy_cache_max_range_offset`: whether to pass the range on, judged by its first range as nginx does.
@@ -100,10 +100,10 @@ async fn of_part(
     if let Some(outcome) = from_part(request, client, &found.entry).await {
         return PartialDecision::Answered(outcome);
     }
-    if request.wish.only_if_cached {
+    if request.cache.wish.only_if_cached {
         return PartialDecision::Answered(Outcome::Status(504));
     }
-    request.cache_status = Some(CacheStatus::Miss);
+    request.cache.status = Some(CacheStatus::Miss);
     let permit = beside(request, cache, key);
     let filling = match Rest::of(found).filter(|_| request.method == Method::Get) {
         _ if goes_on_as_it_is(request, cache) => Filling::Part(permit),
@@ -131,8 +131,8 @@ async fn from_part(request: &mut Request, client: &mut Client, entry: &Arc<Entry
     // Read before the head is sent: the file may be gone.
     let mut reader = entry.body().open(wanted).await.ok()?;
     hit::remember(request, entry.head(), now);
-    request.cache_status = Some(CacheStatus::Hit);
-    if let Some(report) = &mut request.report {
+    request.cache.status = Some(CacheStatus::Hit);
+    if let Some(report) = &mut request.cache.report {
         report.note_lifetime(&entry.head().lifetime, now);
     }
     shape.begin(request, client, Some(entry.age(now)));

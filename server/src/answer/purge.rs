@@ -115,14 +115,14 @@ pub fn in_cached_location(request: &Request, cache: &ProxyCache) -> Option<Purgi
 
 pub async fn answer(request: &mut Request, client: &mut Client, purging: Purging) -> Outcome {
     let generation = request.generation.clone();
-    let settings = &generation.http().location(request.location).settings;
+    let settings = &generation.http().location(request.route.location).settings;
     let cache = settings.cache();
     let (right, soft) = match (purging, &settings.content, cache) {
         (Purging::Location, Handler::Purge(at), _) => (&at.right, at.soft),
         (Purging::Method(_) | Purging::Condition, _, Some(cache)) => (&cache.purge_right, cache.purge_soft),
         _ => return Outcome::Status(500),
     };
-    if !right::admits(right, request, right::PURGE, request.location) {
+    if !right::admits(right, request, right::PURGE, request.route.location) {
         return Outcome::Status(403);
     }
     let found = match (purging, &settings.content) {
@@ -175,8 +175,8 @@ fn by_method(request: &Request, method: PurgeMethod) -> Result<(Orders, Option<b
 
 /// As NGINX Plus, by the request's own key; if that contains the method, by the key of a GET.
 fn by_condition(request: &Request) -> Result<Orders, Refusal> {
-    let target = request.head.query.map_or(request.head.path.end, |query| query.end);
-    let target = request.bytes[request.head.path.start as usize..target as usize].to_vec();
+    let target = request.received.head.query.map_or(request.received.head.path.end, |query| query.end);
+    let target = request.received.bytes[request.received.head.path.start as usize..target as usize].to_vec();
     let wanted = match target.strip_suffix(b"*") {
         Some(prefix) => PurgeScope::Prefix(prefix.to_vec(), Hosts::Own),
         None => PurgeScope::Target(target, Hosts::Own),
@@ -222,11 +222,11 @@ fn keys_of_each_method(request: &mut Request, at: &PurgeAt) -> SpelledKeys {
     let mut found = SpelledKeys::of(request, &at.key);
     for method in [Method::Get, Method::Head] {
         request.method = method;
-        request.made.clear();
+        request.route.made.clear();
         found = found.and(SpelledKeys::of(request, &at.key));
     }
     request.method = own;
-    request.made.clear();
+    request.route.made.clear();
     found
 }
 
@@ -305,7 +305,7 @@ fn described(item: &PurgeItem) -> (Counter, &'static str, String) {
 }
 
 fn log(request: &Request, zone: &str, by: &str, text: &str, soft: bool) {
-    let log = &request.generation.shared.error_logs[request.location.0 as usize];
+    let log = &request.generation.shared.error_logs[request.route.location.0 as usize];
     if log.enabled(Level::Info) {
         let how = if soft { "marked stale" } else { "purged" };
         let what = format_args!("cache zone \"{zone}\": {by} \"{text}\" {how}");

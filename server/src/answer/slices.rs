@@ -39,7 +39,7 @@ pub fn applies(request: &Request) -> bool {
     let settings = &request.location().settings;
     settings.slice > 0
         && matches!(request.method, Method::Get | Method::Head)
-        && request.framing == Framing::None
+        && request.received.framing == Framing::None
         // Another protocol has no pieces.
         && !(request.fields().connection_lists("upgrade") && request.fields().has(FieldId::Upgrade))
 }
@@ -58,8 +58,8 @@ pub fn first_start(request: &Request) -> u64 {
 
 pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
     let start = first_start(request);
-    request.whole = piece::whole(request);
-    request.slice = Some(start);
+    request.cache.whole = piece::whole(request);
+    request.cache.slice = Some(start);
     let opened = match client.unless_gone(piece::open(piece::copy(request, start))).await {
         Ok(opened) => opened,
         Err(failure) => return Outcome::Client(failure),
@@ -73,18 +73,18 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
     let first = match opened {
         Ok(first) => first,
         Err(ending) => {
-            (request.slice, request.whole) = (None, None);
+            (request.cache.slice, request.cache.whole) = (None, None);
             return cached::settle(request, client, ending, None).await;
         }
     };
-    request.cache_status = first.cache_status;
+    request.cache.status = first.cache_status;
     // Of an answer in pieces it tells what became of the first.
-    request.report = first.report.clone();
+    request.cache.report = first.report.clone();
     if let Some(tries) = first.tries.clone() {
         request.tries = tries;
     }
     if first.status() != 206 {
-        (request.slice, request.whole) = (None, None);
+        (request.cache.slice, request.cache.whole) = (None, None);
         return as_it_is(request, client, first).await;
     }
     let size = request.location().settings.slice;

@@ -42,7 +42,7 @@ pub async fn after(request: &Request, status: u16, fields: Fields<'_>, mut own: 
 }
 
 pub fn is_target(request: &Request, reference: &[u8]) -> bool {
-    let own = request.head.path.of(&request.bytes);
+    let own = request.received.head.path.of(&request.received.bytes);
     resolve(request, reference)
         .is_some_and(|(path, query)| path == own && query.as_deref() == request.query())
 }
@@ -113,23 +113,23 @@ fn forget_at(store: &Arc<Store>, key: &[u8], (at, now): (i64, Now)) {
 fn of_reference(request: &Request, reference: &[u8]) -> Option<Request> {
     let (path, query) = resolve(request, reference)?;
     let mut other = keyed::with_method(request, Method::Get);
-    (other.is_internal, other.is_rewritten) = (false, false);
-    (other.is_outside, other.extends_alias) = (false, false);
-    other.arguments = Arguments::Original;
-    other.head.path = appended(&mut other.bytes, &path);
+    (other.descent.is_internal, other.route.is_rewritten) = (false, false);
+    (other.route.is_outside, other.route.extends_alias) = (false, false);
+    other.route.arguments = Arguments::Original;
+    other.received.head.path = appended(&mut other.received.bytes, &path);
     let end = match &query {
         Some(query) => {
-            other.bytes.push(b'?');
-            let span = appended(&mut other.bytes, query);
-            other.head.query = Some(span);
+            other.received.bytes.push(b'?');
+            let span = appended(&mut other.received.bytes, query);
+            other.received.head.query = Some(span);
             span.end
         }
         None => {
-            other.head.query = None;
-            other.head.path.end
+            other.received.head.query = None;
+            other.received.head.path.end
         }
     };
-    other.head.target = Span { start: other.head.path.start, end };
+    other.received.head.target = Span { start: other.received.head.path.start, end };
     let settled = admission::admit(&mut other).and_then(|()| imagined::settle(&mut other));
     settled.ok().map(|_| other)
 }
@@ -143,15 +143,15 @@ fn appended(bytes: &mut Vec<u8>, text: &[u8]) -> Span {
 /// Path and query of a reference relative to the request's target (RFC 3986 §5.2); `None` for another origin.
 fn resolve(request: &Request, reference: &[u8]) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
     let scheme: &[u8] = if request.connection.tls.is_some() { b"https" } else { b"http" };
-    let host = match request.head.authority {
-        Some(span) => span.of(&request.bytes),
-        None => request.field(FieldId::Host).unwrap_or(&request.host),
+    let host = match request.received.head.authority {
+        Some(span) => span.of(&request.received.bytes),
+        None => request.field(FieldId::Host).unwrap_or(&request.route.host),
     };
     let base = Reference {
         scheme: Some(scheme),
         authority: Some(host),
-        path: request.head.path.of(&request.bytes),
-        query: request.head.query.map(|span| span.of(&request.bytes)),
+        path: request.received.head.path.of(&request.received.bytes),
+        query: request.received.head.query.map(|span| span.of(&request.received.bytes)),
     };
     let target = Reference::read(reference)?.resolved(&base);
     target.is_same_origin(&base).then_some((target.path, target.query))

@@ -44,8 +44,8 @@ pub fn note(request: &mut Request, cache: &ProxyCache) {
     if !cache.vary.address && !notes {
         return;
     }
-    let bytes = &request.bytes;
-    request.head.fields.retain(|field| !is_note(field.name(bytes)));
+    let bytes = &request.received.bytes;
+    request.received.head.fields.retain(|field| !is_note(field.name(bytes)));
     if notes {
         noted::append(request, cache);
     }
@@ -65,7 +65,7 @@ fn note_address(request: &mut Request, cache: &ProxyCache) {
     }
     // What it was made of is not known.
     if sent_target::is_replaced(request) {
-        told.extend_from_slice(&request.uri);
+        told.extend_from_slice(&request.route.uri);
         told.push(b'?');
         told.extend_from_slice(request.query().unwrap_or_default());
         told.push(b'\n');
@@ -225,9 +225,9 @@ fn is_shown_by_way(request: &Request, cache: &ProxyCache, what: Shows) -> bool {
     let is_untold = |half: Shows| !told(request, cache).in_force.has(half);
     let has_query = || request.query().is_some_and(|query| !query.is_empty());
     // Two ways may lead to one target.
-    request.way_shows.has(what)
-        || request.path_shows.has(what) && is_untold(Shows::PATH)
-        || request.query_shows.has(what) && has_query() && is_untold(Shows::QUERY)
+    request.route.shows.way.has(what)
+        || request.route.shows.path.has(what) && is_untold(Shows::PATH)
+        || request.route.shows.query.has(what) && has_query() && is_untold(Shows::QUERY)
 }
 
 /// Whether the configuration sets this field for the upstream, so that the client's is dropped.
@@ -276,7 +276,7 @@ fn evaluate(request: &Request, cache: &ProxyCache, key: &mut Vec<u8>) -> Result<
         if is_named_part(request, cache) {
             let start = key.len() + PART.len();
             key.extend_from_slice(PART);
-            key.extend_from_slice(&request.uri);
+            key.extend_from_slice(&request.route.uri);
             parts.note(start, key.len());
             let start = key.len() + 1;
             key.push(b'?');

@@ -30,12 +30,12 @@ pub(super) fn append(request: &mut Request, cache: &ProxyCache) {
 
 pub(super) fn add(request: &mut Request, name: &[u8], value: &[u8]) {
     let mut append = |text: &[u8]| {
-        let start = request.bytes.len();
-        request.bytes.extend_from_slice(text);
-        Span::new(start, request.bytes.len())
+        let start = request.received.bytes.len();
+        request.received.bytes.extend_from_slice(text);
+        Span::new(start, request.received.bytes.len())
     };
     let (name, value) = (append(name), append(value));
-    request.head.fields.push(Field::new(FieldId::Other, name, value));
+    request.received.head.fields.push(Field::new(FieldId::Other, name, value));
 }
 
 /// Without line ends, which separate notes where they are compared.

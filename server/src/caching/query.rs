@@ -22,7 +22,7 @@ const META: [FieldId; 3] = [FieldId::ContentType, FieldId::ContentEncoding, Fiel
 /// Whether the body must be read before the key is known: it is part of the key, or a template reads
 /// `$request_body`.
 pub fn waits_for_body(request: &Request, cache: &ProxyCache) -> bool {
-    matches!(request.body, KeptBody::Unread)
+    matches!(request.received.body, KeptBody::Unread)
         && belongs_to_key(request)
         && policy::looks_up(cache, request.method)
 }
@@ -32,7 +32,7 @@ fn belongs_to_key(request: &Request) -> bool {
 }
 
 pub fn has_body(request: &Request) -> bool {
-    request.framing != Framing::None || !matches!(request.body, KeptBody::Unread)
+    request.received.framing != Framing::None || !matches!(request.received.body, KeptBody::Unread)
 }
 
 pub async fn read_body(request: &mut Request, client: &mut Client) -> Result<(), ClientFailure> {
@@ -40,12 +40,12 @@ pub async fn read_body(request: &mut Request, client: &mut Client) -> Result<(),
     while !is_whole && bytes.len() <= LARGEST {
         is_whole = client.read_body(request, &mut bytes).await? == BodyProgress::End;
     }
-    request.body = if is_whole { KeptBody::Memory(Rc::new(bytes)) } else { KeptBody::Part(bytes) };
+    request.received.body = if is_whole { KeptBody::Memory(Rc::new(bytes)) } else { KeptBody::Part(bytes) };
     Ok(())
 }
 
 pub fn is_too_large(request: &Request) -> bool {
-    match &request.body {
+    match &request.received.body {
         KeptBody::Unread => false,
         KeptBody::Memory(bytes) => bytes.len() > LARGEST && belongs_to_key(request),
         _ => belongs_to_key(request),
@@ -65,7 +65,7 @@ pub fn append_content(request: &Request, key: &mut Vec<u8>, parts: &mut Parts) {
         }
     }
     key.extend_from_slice(b"\n\n");
-    append(if let KeptBody::Memory(bytes) = &request.body { bytes } else { &[] }, key, parts);
+    append(if let KeptBody::Memory(bytes) = &request.received.body { bytes } else { &[] }, key, parts);
 }
 
 fn append(value: &[u8], key: &mut Vec<u8>, parts: &mut Parts) {

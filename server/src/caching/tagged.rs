@@ -12,7 +12,7 @@ pub fn tags(request: &Request, cache: &ProxyCache, answer: Fields<'_>) -> Option
     let configured: Vec<Vec<u8>> =
         cache.tags.iter().map(|template| variables::value(template, request)).collect();
     let tags = Tags::read(answer, configured.iter().map(Vec::as_slice))?;
-    match request.whole.as_deref() {
+    match request.cache.whole.as_deref() {
         Some(whole) => tags.of_piece(whole.tag()),
         None => Some(tags),
     }

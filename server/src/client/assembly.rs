@@ -71,7 +71,7 @@ impl Included {
         let mut sub = request.subrequest(&ask.path, wanted);
         sub.set_page(ask.query, request.sheet().below(ask.stub));
         let shows = personal::shown_by_answer(request);
-        (sub.path_shows, sub.query_shows) = (shows, shows);
+        (sub.route.shows.path, sub.route.shows.query) = (shows, shows);
         let inside = Rc::new(Inside { pipe: Pipe::new(ROOM), wants_head: false, status: Cell::new(0) });
         answerer(sub, inside.clone());
         let variable = ask.variable.map(|name| (name, Vec::new()));

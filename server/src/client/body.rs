@@ -40,7 +40,7 @@ impl Client {
     /// Call it once the location, and so the timeout, is known. Fails if the start is no chunked body: then no
     /// one knows where the next request starts.
     pub fn expect_body(&mut self, request: &Request) -> Result<(), ClientFailure> {
-        let state = match request.framing {
+        let state = match request.received.framing {
             Framing::None => return Ok(()),
             // A stream knows by itself whether it has brought as much, and ends by itself: also with nothing, until then anything may come.
             Framing::Length(_) if request.is_on_stream() => Remaining::UntilEnd,
@@ -53,7 +53,7 @@ impl Client {
             Remaining::Chunked(decoder) => look_ahead(decoder.clone(), &self.rest),
             Remaining::Length(_) | Remaining::UntilEnd | Remaining::Ended => Ok(()),
         };
-        let wants_continue = request.head.version != Version::Http10
+        let wants_continue = request.received.head.version != Version::Http10
             && request
                 .field(FieldId::Expect)
                 .is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"));
@@ -253,15 +253,15 @@ impl Client {
             }
             Remaining::Chunked(decoder) => decode_chunked(decoder, input, into)?,
         };
-        request.body_octets += (into.len() - before) as u64;
-        request.body_received += consumed as u64;
+        request.received.body_octets += (into.len() - before) as u64;
+        request.received.body_received += consumed as u64;
         consume(&mut self.rest, consumed);
         if ended {
             body.state = Remaining::Ended;
         }
         // An announced length was checked before (`rewrite`). The location that reads it bounds any other.
-        let is_announced = matches!(request.framing, Framing::Length(_));
-        if !is_announced && request.exceeds_limit(request.body_octets) {
+        let is_announced = matches!(request.received.framing, Framing::Length(_));
+        if !is_announced && request.exceeds_limit(request.received.body_octets) {
             return Err(ClientFailure::TooLarge);
         }
         Ok(if ended { BodyProgress::End } else { BodyProgress::More })

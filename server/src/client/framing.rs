@@ -28,7 +28,7 @@ pub(super) enum AnswerFraming {
 impl Request {
     /// The status sent for a response's own status: that of an `error_page` response.
     pub fn outgoing(&self, own: u16) -> u16 {
-        self.error_status.unwrap_or(own)
+        self.descent.error_status.unwrap_or(own)
     }
 
     /// By the status that is sent (RFC 9110 §6.4.1).
@@ -38,7 +38,7 @@ impl Request {
 
     /// False for HEAD and for subrequests that want only a head.
     pub fn wants_body(&self) -> bool {
-        self.method != Method::Head && self.wanted != Some(SubrequestPart::Head)
+        self.method != Method::Head && self.descent.wanted != Some(SubrequestPart::Head)
     }
 }
 
@@ -55,7 +55,7 @@ pub(super) fn framed(request: &mut Request, head: &AnswerHead<'_>, compress: boo
         return head.length.filter(|_| !compress).map_or(AnswerFraming::Stream, AnswerFraming::Length);
     }
     // What is put into another answer has that one's framing.
-    let chunks = request.head.version != Version::Http10
+    let chunks = request.received.head.version != Version::Http10
         && request.location().settings.send.chunked
         && !request.is_included();
     match head.length {

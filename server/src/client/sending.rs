@@ -314,7 +314,7 @@ impl Client {
         status: u16,
         fields: Fields<'_>,
     ) -> Result<(), ClientFailure> {
-        if request.head.version == Version::Http10 || self.begun() || !self.end.takes_heads() {
+        if request.received.head.version == Version::Http10 || self.begun() || !self.end.takes_heads() {
             return Ok(());
         }
         let mut out = buffers::take();

@@ -117,15 +117,15 @@ impl Accepted {
         };
         // Until its host is known a request belongs to the listener's default server.
         let http = self.generation.http();
-        request.server = http.listeners[self.facts.listener.get()].default_server;
-        request.location = http.server(request.server).own;
+        request.route.server = http.listeners[self.facts.listener.get()].default_server;
+        request.route.location = http.server(request.route.server).own;
         request
     }
 
     pub(super) fn record(&mut self, mut request: Box<Request>, now: Instant) {
         self.worker.metrics.add(Counter::Requests, 1);
         counting::finished(&request, now);
-        if request.trace.get().is_some() {
+        if request.identity.trace.get().is_some() {
             tracing::end(&request);
         }
         if let Some(ticket) = access_log::write(&request, now) {
@@ -133,7 +133,7 @@ impl Accepted {
         }
         self.last_used = now;
         // What follows on the connection is not held up by what this one counts for, nor does its body stay with it.
-        (request.body, request.body_file) = (Default::default(), None);
+        (request.received.body, request.received.body_file) = (Default::default(), None);
         request.limited.under_way.clear();
         spare::keep(request);
     }

@@ -57,7 +57,7 @@ enum Left {
 /// An HTTP/2 preface where that is not spoken is no request of another version (RFC 9113 §3.4).
 fn refusal(request: &Request, error: HeadError) -> u16 {
     match error {
-        HeadError::BadVersion if request.bytes.starts_with(b"PRI * ") => 400,
+        HeadError::BadVersion if request.received.bytes.starts_with(b"PRI * ") => 400,
         HeadError::TooManyFields => failure::TOO_MANY_FIELDS,
         error => failure::of_head(error.status()),
     }
@@ -91,7 +91,7 @@ impl Connection {
                 }
                 HeadOutcome::Refused(request, error) => {
                     let (status, mut request) = (refusal(&request, error), request);
-                    request.method = request.head.method;
+                    request.method = request.received.head.method;
                     // An `error_page` may lead to a location that asks for the path, as far as it is known.
                     _ = admission::normalise(&mut request);
                     Box::pin(self.refuse(request, status)).await
@@ -120,11 +120,11 @@ impl Connection {
             && self.accepted.facts.tls.is_none()
             && !self.accepted.facts.is_plain_on_tls
             && (listener.http2 || self.accepted.server().settings.http2.enabled)
-            && request.bytes.starts_with(&PREFACE[..request.bytes.len().min(PREFACE.len())])
+            && request.received.bytes.starts_with(&PREFACE[..request.received.bytes.len().min(PREFACE.len())])
     }
 
     fn turn(&mut self, mut request: Box<Request>) {
-        *self.client.rest() = std::mem::take(&mut request.bytes);
+        *self.client.rest() = std::mem::take(&mut request.received.bytes);
         spare::keep(request);
         self.accepted.facts.requests.set(0);
         self.is_http2 = true;
@@ -156,7 +156,7 @@ impl Connection {
         }
         let now = 'answered: {
             match left {
-                Left::Nothing => break 'answered request.started,
+                Left::Nothing => break 'answered request.received.started,
                 // A client that fails now is seen by `conclude`: its answer is not whole.
                 Left::Queued => _ = Box::pin(self.client.flush(&mut request)).await,
                 Left::Begun(mut begun) => {
@@ -199,7 +199,8 @@ impl Connection {
 
     /// Serves a hit in memory in one write, and starts a simple upstream request.
     fn begin(&mut self, cx: &mut Context<'_>, request: &mut Request) -> Left {
-        let now = Now { unix_milliseconds: clock::wall().unix_milliseconds(), instant: request.started };
+        let now =
+            Now { unix_milliseconds: clock::wall().unix_milliseconds(), instant: request.received.started };
         let mut out = buffers::take();
         match phase::decide(request, From::Server, now, &mut out) {
             Step::Ready(ready) => match self.client.poll_whole(cx, request, out, ready.whole()) {
@@ -220,7 +221,7 @@ impl Connection {
 
     fn may_keep_alive(&self, request: &Request) -> bool {
         let fields = request.fields();
-        let wanted = match request.head.version {
+        let wanted = match request.received.head.version {
             Version::Http11 | Version::Http2 => !fields.connection_lists("close"),
             Version::Http10 => fields.connection_lists("keep-alive") && !fields.connection_lists("close"),
         };

@@ -32,8 +32,8 @@ impl Naming<'_> {
         let hosts = &self.generation.shared.hosts[self.listener];
         let found = hosts.find(name.unwrap_or_default().as_bytes());
         let default = self.generation.http().listeners[self.listener].default_server;
-        request.server = found.map_or(default, |(server, _)| server);
-        request.location = self.generation.http().server(request.server).own;
+        request.route.server = found.map_or(default, |(server, _)| server);
+        request.route.location = self.generation.http().server(request.route.server).own;
         variables::value(text, &request)
     }
 }

@@ -17,7 +17,7 @@ pub struct Addition {
 
 pub(super) fn begin(request: &Request, draft: &mut Draft) -> Option<Addition> {
     let settings = &request.location().settings.addition;
-    if draft.status != 200 || request.wanted.is_some() || !settings.is_there() {
+    if draft.status != 200 || request.descent.wanted.is_some() || !settings.is_there() {
         return None;
     }
     if !coding::covers_type(settings.any_type, &settings.types, draft.headers.view()) {

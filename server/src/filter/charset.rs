@@ -33,7 +33,7 @@ pub fn take(request: &mut Request, fields: Fields<'_>) {
         let what = String::from_utf8_lossy(name);
         failure::log(request, Level::Error, format_args!("unknown charset \"{what}\" to override"));
     }
-    request.accel_charset = (!name.is_empty()).then(|| name.into());
+    request.reply.accel_charset = (!name.is_empty()).then(|| name.into());
 }
 
 fn is_known(request: &Request, name: &[u8]) -> bool {
@@ -44,7 +44,7 @@ fn is_known(request: &Request, name: &[u8]) -> bool {
 
 pub fn named(request: &Request, status: u16, media: &[u8], is_coded: bool) -> Option<Vec<u8>> {
     let settings = &request.location().settings.charset;
-    if settings.name.is_none() && request.accel_charset.is_none() {
+    if settings.name.is_none() && request.reply.accel_charset.is_none() {
         return None;
     }
     if matches!(status, 301 | 302) {
@@ -103,7 +103,7 @@ fn decided(
         let types = settings.types.as_deref();
         types.is_none_or(|types| types.iter().any(|known| media.eq_ignore_ascii_case(known.as_bytes())))
     };
-    let target = match (&request.accel_charset, &settings.name) {
+    let target = match (&request.reply.accel_charset, &settings.name) {
         // As in nginx one that is not known is no charset, and the location's is none either.
         (Some(target), _) => Some(target.to_vec()).filter(|target| is_known(request, target)),
         (None, Some(target)) if own.map_or_else(is_listed, |_| settings.overrides) => {

@@ -125,7 +125,7 @@ fn may_be_coded(plain: &Plain<'_>) -> bool {
 fn is_allowed(request: &Request, coding: Coding, fields: Fields<'_>) -> bool {
     let gzip = &request.location().settings.gzip;
     coding != Coding::Gzip
-        || (gzip.http_version == GzipHttpVersion::Http10 || request.head.version != Version::Http10)
+        || (gzip.http_version == GzipHttpVersion::Http10 || request.received.head.version != Version::Http10)
             && (request.field(FieldId::Via).is_none() || for_proxied(gzip, request, fields))
             && !is_disabled(gzip, request)
 }

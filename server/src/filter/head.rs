@@ -53,7 +53,7 @@ fn is_ours(id: FieldId) -> bool {
 pub fn encode(out: &mut Vec<u8>, request: &mut Request, plan: &HeadPlan<'_>) -> bool {
     let status = request.outgoing(plan.status);
     let handed_on =
-        request.accel_fields.take().map(|first| with_handed_on(status, plan.fields, first.view()));
+        request.descent.accel_fields.take().map(|first| with_handed_on(status, plan.fields, first.view()));
     let fields = handed_on.as_ref().map_or(plan.fields, Headers::view);
     let plan = &HeadPlan { status, fields, ..*plan };
     request.sent.status = status;
@@ -256,10 +256,10 @@ fn finish(mut sink: Sink<'_>, request: &mut Request, age: Option<u64>, adds: boo
     if let Some(age) = age {
         sink.number(b"Age", age);
     }
-    if let Some(report) = &request.report {
+    if let Some(report) = &request.cache.report {
         sink.made(b"Cache-Status", |out| report.write(out, status));
     }
-    if let Some(cookie) = &request.session_cookie {
+    if let Some(cookie) = &request.reply.session_cookie {
         sink.field(b"Set-Cookie", cookie);
     }
     if adds {
@@ -289,7 +289,7 @@ fn add_fields(sink: &mut Sink<'_>, request: &mut Request, status: u16, which: im
         return;
     }
     let generation = request.generation.clone();
-    let settings = &generation.http().location(request.location).settings;
+    let settings = &generation.http().location(request.route.location).settings;
     for add in applying(&settings.headers.add, status).filter(|add| which(add)) {
         // Its value may name what was said before it (`$sent_http_`).
         keep_sent(request, sink);

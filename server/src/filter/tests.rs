@@ -78,7 +78,7 @@ fn add_header_is_for_successes_unless_it_says_always_and_can_start_no_line() {
 #[test]
 fn an_error_page_is_answered_with_the_status_of_its_error() {
     let mut request = request("", GET);
-    request.error_status = Some(404);
+    request.descent.error_status = Some(404);
     assert_eq!(written(&mut request, 200, &[], None)[0], "HTTP/1.1 404 Not Found");
 }
 
@@ -95,7 +95,7 @@ fn fields_that_an_x_accel_redirect_leaves_come_before_the_response_s_own_and_its
     ] {
         let mut request = request("server_tokens off;", GET);
         let left = [("Content-Type", "application/pdf"), ("Set-Cookie", "a=1"), ("Location", "/first")];
-        request.accel_fields = Some(Box::new(fields(&left)));
+        request.descent.accel_fields = Some(Box::new(fields(&left)));
         let typed: Vec<_> = own.into_iter().chain(media.map(|media| ("Content-Type", media))).collect();
         let lines = written(&mut request, status, &typed, None);
         let all = |name: &str| -> Vec<&str> {
@@ -105,7 +105,7 @@ fn fields_that_an_x_accel_redirect_leaves_come_before_the_response_s_own_and_its
         assert_eq!(all("Content-Type"), Vec::from_iter(expected), "{media:?} {status}");
         assert_eq!(all("Set-Cookie"), ["a=1", "b=2"], "{lines:?}");
         assert_eq!((all("Location"), all("X-Own")), (vec!["/first"], vec!["1"]), "{lines:?}");
-        assert!(request.accel_fields.is_none());
+        assert!(request.descent.accel_fields.is_none());
     }
 }
 

@@ -153,7 +153,7 @@ fn redirect(request: &mut Request, rules: &[Redirect], url: &[u8]) -> Result<Opt
 /// Keeps fields of a response with `X-Accel-Redirect` for the next one, as nginx: of several the last one's
 /// type and ranges, and the other fields of each.
 pub(super) fn hand_on(request: &mut Request, fields: Fields<'_>) {
-    let handed_on = request.accel_fields.get_or_insert_default();
+    let handed_on = request.descent.accel_fields.get_or_insert_default();
     if let Some(media) = fields.get(FieldId::ContentType) {
         handed_on.set(b"Content-Type", media);
     }

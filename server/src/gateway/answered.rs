@@ -23,7 +23,7 @@ impl Passing<'_> {
         filling: Filling,
         head: &mut ResponseHead,
     ) -> Proxied {
-        if let Some(report) = &mut self.request.report {
+        if let Some(report) = &mut self.request.cache.report {
             report.forward_status = Some(head.status);
         }
         if self.caching
@@ -91,7 +91,7 @@ impl Passing<'_> {
     /// `X-Accel-Limit-Rate`, also with `X-Accel-Redirect`.
     pub(super) fn take_limit_rate(&mut self, fields: Fields<'_>) {
         if let Some(rate) = answer_head::limit_rate(&self.proxy.exchange, fields) {
-            self.request.limit_rate = Some(rate);
+            self.request.reply.limit_rate = Some(rate);
         }
     }
 
@@ -133,8 +133,8 @@ impl Passing<'_> {
         if let (Some(permit), Some(cache)) = (permit, &self.proxy.cache) {
             let now = Now::read();
             let part = combining::part(head.status, fields, connection.remaining())
-                .filter(|_| as_asked || self.request.slice.is_some());
-            let terms = if self.request.slice.is_some() && combining::fits_nothing(part, fields) {
+                .filter(|_| as_asked || self.request.cache.slice.is_some());
+            let terms = if self.request.cache.slice.is_some() && combining::fits_nothing(part, fields) {
                 Err(Reason::NoValidator)
             } else {
                 self.terms(cache, (head.status, part.is_some()), fields, now)
@@ -144,7 +144,7 @@ impl Passing<'_> {
                     if StoredHead::leaves_out(fields) {
                         let visible = answer_head::visible(&self.proxy.exchange, fields);
                         let own = Headers::copied_from(Fields::new(fields.bytes(), &visible), |_, _, _| true);
-                        self.request.own_head = Some(Box::new(own));
+                        self.request.reply.own_head = Some(Box::new(own));
                     }
                     let answer = (head.status, fields, connection.remaining(), part);
                     let fill = self.begin_fill(permit, terms, answer, now);
@@ -175,7 +175,7 @@ impl Passing<'_> {
 
     /// Whether the response to a waiting client is read through a fill: it is the requested slice.
     fn is_opened(&self, status: u16) -> bool {
-        self.tap.is_some() && (self.client.is_none() || status == 206 && self.request.names_slice.get())
+        self.tap.is_some() && (self.client.is_none() || status == 206 && self.request.cache.names_slice.get())
     }
 
     /// From here only this client reads the response: if it leaves, the upstream is released.

@@ -350,7 +350,7 @@ impl Passing<'_> {
     fn callers_patience(&self) -> Option<Duration> {
         let named = self.proxy.grpc().and_then(|_| self.request.fields().named(b"grpc-timeout"))?;
         let most = call_timeout::read(named)?;
-        Some(most.saturating_sub(clock::now().saturating_duration_since(self.request.started)))
+        Some(most.saturating_sub(clock::now().saturating_duration_since(self.request.received.started)))
     }
 
     async fn pass_interim(&mut self, status: u16, fields: Fields<'_>) -> Result<(), AttemptFailure> {

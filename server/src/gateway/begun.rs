@@ -57,7 +57,7 @@ type Woken = OnceCell<Instant>;
 pub fn begin(context: &mut Context<'_>, request: &mut Request, client: &mut Client) -> Option<Box<Begun>> {
     let generation = request.generation.clone();
     let proxy = pass_of(request, &generation)?;
-    let is_common = request.framing == Framing::None
+    let is_common = request.received.framing == Framing::None
         && proxy.cache.is_none()
         && proxy.store.place == Store::Off
         && proxy.http().is_some_and(|http| http.body.is_none())
@@ -131,7 +131,7 @@ pub async fn go_on(request: &mut Request, client: &mut Client, begun: Begun) -> 
 }
 
 fn pass_of<'g>(request: &Request, generation: &'g Generation) -> Option<&'g Pass> {
-    generation.http().location(request.location).settings.pass()
+    generation.http().location(request.route.location).settings.pass()
 }
 
 impl Begun {

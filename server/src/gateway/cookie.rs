@@ -223,8 +223,13 @@ mod tests {
         ] {
             let mut request = admitted(&worker, "GET /?d=net&p=/var/&s=lax HTTP/1.1\r\nHost: a\r\n\r\n");
             let generation = request.generation.clone();
-            let pass =
-                generation.http().location(request.location).settings.pass().cloned().expect("it passes");
+            let pass = generation
+                .http()
+                .location(request.route.location)
+                .settings
+                .pass()
+                .cloned()
+                .expect("it passes");
             let http = pass.http().expect("HTTP");
             let made = rewritten(&mut request, &http.cookies, cookie.as_bytes()).expect("decided");
             let made = made.map(|made| String::from_utf8_lossy(&made).into_owned());

@@ -145,7 +145,7 @@ impl<'a> Passing<'a> {
         let Some(tap) = self.tap.and_then(Cell::take) else { return false };
         let Some(follower) = fill.follow() else { return false };
         // Whoever waited for it may have left; the fill goes on where it is stored.
-        let (tries, report) = (Box::new(self.request.tries.clone()), self.request.report.take());
+        let (tries, report) = (Box::new(self.request.tries.clone()), self.request.cache.report.take());
         _ = tap.send(OpenedFill::Stream(follower, tries, report));
         true
     }

@@ -110,7 +110,7 @@ impl Passing<'_> {
             has_authorization: request_head::has_credential(self.request, self.proxy)
                 && !cache.key_names_credential
                 || keyed::hands_on_authorization(self.request, cache),
-            asker: self.request.asker,
+            asker: self.request.cache.asker,
             chosen_by_address: cache.vary.address && keyed::is_chosen(self.request, cache, Shows::ADDRESS),
             delay: millstream_net::clock::now().saturating_duration_since(self.asked_at),
             partial,
@@ -125,7 +125,7 @@ impl Passing<'_> {
     }
 
     pub(super) fn report_stored(&mut self, lifetime: &Lifetime, now: Now) {
-        if let Some(report) = &mut self.request.report {
+        if let Some(report) = &mut self.request.cache.report {
             report.stored = true;
             report.note_lifetime(lifetime, now);
         }
@@ -135,7 +135,7 @@ impl Passing<'_> {
         if let Some(cause) = Cause::not_stored(reason.name()) {
             counting::not_stored(self.request, cause);
         }
-        if let Some(report) = &mut self.request.report {
+        if let Some(report) = &mut self.request.cache.report {
             report.detail = Some(reason.name());
         }
     }

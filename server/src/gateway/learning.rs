@@ -32,7 +32,7 @@ impl Passing<'_> {
             Filling::No => {
                 let stands_for_get = self.request.method == Method::Post
                     && !policy::looks_up(cache, Method::Post)
-                    && !self.request.wish.no_store
+                    && !self.request.cache.wish.no_store
                     && (200..300).contains(&status)
                     && self.is_of_target(fields)
                     && !self.says_what_no_key_names(cache);
@@ -49,11 +49,11 @@ impl Passing<'_> {
             (Method::Get, 304) => !self.caching,
             _ => false,
         };
-        if !about_stored || self.request.wish.no_store || !keyed::is_keyed(self.request) {
+        if !about_stored || self.request.cache.wish.no_store || !keyed::is_keyed(self.request) {
             return;
         }
         // What somebody with a credential is told need not hold for others.
-        if self.request.asker == Asker::Known {
+        if self.request.cache.asker == Asker::Known {
             return;
         }
         let Some(key) = keyed::key_of(self.request, cache, Method::Get) else { return };
@@ -71,7 +71,9 @@ impl Passing<'_> {
             if let Storable::Yes(lifetime) =
                 self.storable_as(cache, Method::Get, (entry.head().status, is_part), headers.view(), now)
             {
-                front.beside_since(&key, self.request.asker, since).refresh(&entry, headers, lifetime, now);
+                front
+                    .beside_since(&key, self.request.cache.asker, since)
+                    .refresh(&entry, headers, lifetime, now);
             }
         } else if status == 200 {
             // Something else would be answered now: what is stored is outdated.
@@ -89,7 +91,7 @@ impl Passing<'_> {
     fn beside(&self, cache: &ProxyCache, method: Method) -> Option<FillPermit> {
         let key = keyed::key_of(self.request, cache, method)?;
         let front = self.request.generation.fronts[cache.zone.0 as usize].borrow();
-        self.since.map(|since| front.beside_since(&key, self.request.asker, since))
+        self.since.map(|since| front.beside_since(&key, self.request.cache.asker, since))
     }
 }
 

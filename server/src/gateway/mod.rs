@@ -175,7 +175,7 @@ pub async fn open(
     let ending = pass_on(&mut request, None, Some(&tap), filling, &mut stale).await;
     if let Some(tap) = tap.take() {
         // Nobody may be there any more.
-        _ = tap.send(OpenedFill::Ended(ending, request.report.take()));
+        _ = tap.send(OpenedFill::Ended(ending, request.cache.report.take()));
     }
 }
 
@@ -188,7 +188,7 @@ async fn pass_on(
 ) -> Proxied {
     let generation = request.generation.clone();
     // Borrowed from the configuration: counting references on it would bounce a cache line between workers.
-    let settings = &generation.http().location(request.location).settings;
+    let settings = &generation.http().location(request.route.location).settings;
     let Some(proxy) = settings.pass() else { return Proxied::Failed(500) };
     // Before the server is chosen, as the choice may be made by `$request_body`.
     let mut body = match body_of(request, client.as_deref_mut(), proxy).await {
@@ -214,7 +214,7 @@ async fn pass_on(
     let since = zone.map(|zone| generation.fronts[zone].borrow().moment());
     loop {
         let mut passing = Passing {
-            asked_at: request.started,
+            asked_at: request.received.started,
             awaited: awaited(&filling, proxy),
             request: &mut *request,
             client: client.as_deref_mut(),
@@ -321,7 +321,7 @@ impl<'a> Passing<'a> {
             Condition::Status(status) => (status, None),
             Condition::Error | Condition::InvalidHeader => (502, None),
         };
-        let upstream = self.request.location.0;
+        let upstream = self.request.route.location.0;
         permit.failed(status, told.map(|cause| Failure { cause, status, upstream }), Now::read());
     }
 

@@ -63,7 +63,7 @@ pub(crate) async fn probe(
     kept: &mut Option<Box<Connection>>,
 ) -> Result<Probed, ProbeError> {
     let generation = request.generation.clone();
-    let pass = generation.http().location(request.location).settings.pass();
+    let pass = generation.http().location(request.route.location).settings.pass();
     let pass = pass.ok_or(ProbeError::Unspeakable)?;
     if let Some(mut connection) = kept.take() {
         match converse(request, pass, peer, &mut connection, extent).await {
@@ -103,7 +103,7 @@ async fn converse(
         request,
         proxy: pass,
         method: Method::Get,
-        uri: Some(request.head.target.of(&request.bytes)),
+        uri: Some(request.received.head.target.of(&request.received.bytes)),
         caching: false,
         confirm: None,
         rest: None,

@@ -15,10 +15,10 @@ pub(super) fn matched(
     text: &[u8],
 ) -> Result<Option<Vec<u8>>, Undecided> {
     let Some(captured) = capture(from, text)? else { return Ok(None) };
-    let before = request.captures.take();
+    let before = request.route.captures.take();
     request.take_captures(captured, text, Shows::NOTHING);
     let replaced = value(to, request);
-    request.captures.replace(before);
+    request.route.captures.replace(before);
     Ok(Some(replaced))
 }
 

@@ -15,7 +15,7 @@ pub(super) fn write(request: &Request, level: Level, what: std::fmt::Arguments<'
 /// Logs the messages of a FastCGI application as they arrive, even after the request; returns whether
 /// `fastcgi_catch_stderr` matches.
 pub(super) fn complaints(request: &Request, pass: &FastCgiPass, upstream: &str) -> Complaints {
-    let (generation, location) = (request.generation.clone(), request.location);
+    let (generation, location) = (request.generation.clone(), request.route.location);
     let about = failure::about(request, Some(upstream));
     let caught = pass.catch_stderr.clone();
     Box::new(move |text| {

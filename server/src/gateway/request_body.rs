@@ -67,12 +67,12 @@ impl RequestBody {
 }
 
 pub(super) fn kept(request: &Request) -> Result<RequestBody, Proxied> {
-    match &request.body {
+    match &request.received.body {
         KeptBody::Memory(bytes) => Ok(RequestBody::Memory(Rc::clone(bytes))),
         KeptBody::File(file, length) => Ok(RequestBody::File(Arc::clone(file), *length)),
         KeptBody::Lost(status) => Err(lost(request, *status)),
         KeptBody::Omitted(_) => Ok(RequestBody::Memory(Rc::default())),
-        KeptBody::Unread | KeptBody::Part(_) if request.framing == Framing::Length(0) => {
+        KeptBody::Unread | KeptBody::Part(_) if request.received.framing == Framing::Length(0) => {
             Ok(RequestBody::Memory(Rc::default()))
         }
         KeptBody::Unread | KeptBody::Part(_) => Ok(RequestBody::None),
@@ -91,7 +91,7 @@ fn lost(request: &Request, status: u16) -> Proxied {
 /// For whatever runs next: what was kept of a stream is all of it if the client has nothing more to send.
 pub(super) fn give_back(request: &mut Request, body: RequestBody, client: Option<&Client>) {
     let RequestBody::Stream { begun, first, .. } = body else { return };
-    request.body = match client.is_some_and(Client::body_pending) {
+    request.received.body = match client.is_some_and(Client::body_pending) {
         _ if begun => KeptBody::Lost(PASSED_ON),
         true if first.is_empty() => KeptBody::Unread,
         true => KeptBody::Part(first),
@@ -101,7 +101,7 @@ pub(super) fn give_back(request: &mut Request, body: RequestBody, client: Option
 
 fn in_memory(request: &mut Request, bytes: Vec<u8>) -> RequestBody {
     let bytes = Rc::new(bytes);
-    request.body = KeptBody::Memory(Rc::clone(&bytes));
+    request.received.body = KeptBody::Memory(Rc::clone(&bytes));
     RequestBody::Memory(bytes)
 }
 
@@ -122,7 +122,7 @@ pub(super) async fn read(
     if !client.body_pending() && lacks_empty_file(request) && is_buffered(proxy) {
         return whole(request, client, Vec::new()).await;
     }
-    if !client.body_pending() || request.body.is_lost() {
+    if !client.body_pending() || request.received.body.is_lost() {
         return kept(request);
     }
     let bytes = begun(request);
@@ -144,15 +144,15 @@ fn is_buffered(proxy: &Pass) -> bool {
 /// Whether an announced empty body needs a file (`client_body_in_file_only`).
 pub(super) fn lacks_empty_file(request: &Request) -> bool {
     let is_zero = |value: &[u8]| value.iter().all(|digit| *digit == b'0');
-    let is_announced = || match request.framing {
+    let is_announced = || match request.received.framing {
         Framing::Length(length) => length == 0,
         // A stream that ends with its head has no framing, whatever length it announces.
         Framing::None => request.is_on_stream() && request.field(FieldId::ContentLength).is_some_and(is_zero),
         Framing::Chunked | Framing::Close => false,
     };
     request.location().settings.client_body.in_file_only != InFileOnly::Off
-        && request.wanted.is_none()
-        && matches!(request.body, KeptBody::Unread)
+        && request.descent.wanted.is_none()
+        && matches!(request.received.body, KeptBody::Unread)
         && is_announced()
 }
 
@@ -161,7 +161,7 @@ pub async fn hold(request: &mut Request, client: &mut Client) -> Result<(), Prox
     if !client.body_known() {
         client.expect_body(request).map_err(Proxied::ClientFailed)?;
     }
-    if client.body_pending() && !request.body.is_lost() || lacks_empty_file(request) {
+    if client.body_pending() && !request.received.body.is_lost() || lacks_empty_file(request) {
         let bytes = begun(request);
         whole(request, client, bytes).await?;
     }
@@ -170,14 +170,14 @@ pub async fn hold(request: &mut Request, client: &mut Client) -> Result<(), Prox
 
 /// Takes what was read before. Until complete the body counts as lost: half of it is useless.
 fn begun(request: &mut Request) -> Vec<u8> {
-    match std::mem::replace(&mut request.body, KeptBody::Lost(PASSED_ON)) {
+    match std::mem::replace(&mut request.received.body, KeptBody::Lost(PASSED_ON)) {
         KeptBody::Part(bytes) => bytes,
         _ => Vec::new(),
     }
 }
 
 fn announced(request: &Request) -> Option<u64> {
-    match request.framing {
+    match request.received.framing {
         Framing::Length(length) => Some(length),
         Framing::None | Framing::Chunked | Framing::Close => None,
     }
@@ -211,7 +211,7 @@ async fn stream(
     match taken.map_err(Proxied::ClientFailed)? {
         BodyProgress::End => Ok(in_memory(request, first)),
         BodyProgress::More => {
-            request.body = KeptBody::Unread;
+            request.received.body = KeptBody::Unread;
             Ok(RequestBody::Stream { length, first, begun: false })
         }
     }
@@ -235,14 +235,14 @@ async fn fill(
 
 /// Whether a body read for the cache's key is also needed in a file (`client_body_in_file_only`).
 pub(super) fn lacks_file(request: &Request, proxy: &Pass) -> bool {
-    matches!(request.body, KeptBody::Memory(_))
+    matches!(request.received.body, KeptBody::Memory(_))
         && request.location().settings.client_body.in_file_only != InFileOnly::Off
         && is_buffered(proxy)
-        && request.body_file.is_none()
+        && request.received.body_file.is_none()
 }
 
 pub(super) async fn put_in_file(request: &mut Request) -> Result<(), Proxied> {
-    let KeptBody::Memory(bytes) = &request.body else { return Ok(()) };
+    let KeptBody::Memory(bytes) = &request.received.body else { return Ok(()) };
     let bytes = bytes.to_vec();
     let folder = request.location().settings.client_body.temp_path.path.clone();
     let written = match named_file(request, &folder).await {
@@ -281,13 +281,13 @@ async fn read_to_file(
             Err((error, _)) => return Err(lost_to_disk(request, &folder, &error)),
         }
     }
-    request.body = KeptBody::File(Arc::clone(&file), written);
+    request.received.body = KeptBody::File(Arc::clone(&file), written);
     Ok(RequestBody::File(file, written))
 }
 
 /// Whatever runs next fails the same way if it needs the body.
 fn lost_to_disk(request: &mut Request, folder: &Path, error: &io::Error) -> Proxied {
-    request.body = KeptBody::Lost(UNWRITABLE);
+    request.received.body = KeptBody::Lost(UNWRITABLE);
     unwritable(request, folder, error)
 }
 
@@ -312,7 +312,7 @@ pub(super) async fn open(folder: PathBuf) -> io::Result<File> {
 async fn named_file(request: &mut Request, folder: &Path) -> io::Result<File> {
     let stays = request.location().settings.client_body.in_file_only == InFileOnly::On;
     let (file, named) = open_named(folder.to_path_buf(), stays).await?;
-    request.body_file = Some(Box::new(named));
+    request.received.body_file = Some(Box::new(named));
     Ok(file)
 }
 

@@ -298,7 +298,7 @@ pub(super) fn going_on<'a>(
 ) -> impl Iterator<Item = (FieldId, &'a [u8], &'a [u8])> + use<'a> {
     let fields = plan.request.fields();
     let named = NamedFields::of(fields);
-    let keyed = plan.caching || plan.request.cache_status.is_some();
+    let keyed = plan.caching || plan.request.cache.status.is_some();
     let key = plan.proxy.cache.as_ref().filter(|_| keyed).map(|cache| &cache.key);
     let hidden = HiddenAddresses::of(plan.request, plan.proxy);
     let settings = &plan.request.server().settings.client_header;

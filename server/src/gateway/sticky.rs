@@ -19,7 +19,7 @@ pub(super) fn chosen(request: &mut Request, destination: &Destination, turn: &Tu
     }
     let generation = request.generation.clone();
     if let Some(Sticky { way: StickyWay::Cookie(cookie), .. }) = destination.session.sticky(&generation) {
-        request.session_cookie = Some(cookie_of(cookie, turn.session_name(), request).into());
+        request.reply.session_cookie = Some(cookie_of(cookie, turn.session_name(), request).into());
     }
 }
 

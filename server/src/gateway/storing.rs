@@ -145,7 +145,7 @@ fn path(request: &Request, store: &Store) -> Option<Result<PathBuf, Vec<u8>>> {
         Store::Off => return None,
         Store::Root => match file_path::of(request) {
             Ok(path) => path,
-            Err(_) => return Some(Err(request.uri.clone())),
+            Err(_) => return Some(Err(request.route.uri.clone())),
         },
         Store::Path(template) => value(template, request),
     };

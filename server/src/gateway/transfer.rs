@@ -225,7 +225,7 @@ impl<'a> Passing<'a> {
 
     /// Whether the client asked for less than the whole that was requested for the cache.
     fn withheld_conditions(&self) -> bool {
-        self.caching && self.request.head.fields.iter().any(|field| is_condition(field.id))
+        self.caching && self.request.received.head.fields.iter().any(|field| is_condition(field.id))
     }
 
     fn begin_chosen(

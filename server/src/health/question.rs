@@ -24,17 +24,17 @@ pub(super) fn make(
 ) -> Option<Request> {
     let facts = ConnectionFacts::plain(Address::Unix(None), Address::Unix(None), 0);
     let mut request = Request::new(worker.clone(), generation.clone(), Rc::new(facts), clock::now());
-    request.server = server;
-    request.location = location;
-    request.host = name(generation, server, location);
-    let host = std::mem::take(&mut request.host);
+    request.route.server = server;
+    request.route.location = location;
+    request.route.host = name(generation, server, location);
+    let host = std::mem::take(&mut request.route.host);
     for piece in [b"GET ", uri.as_bytes(), b" HTTP/1.1\r\nHost: ", &host, b"\r\n\r\n"] {
-        request.bytes.extend_from_slice(piece);
+        request.received.bytes.extend_from_slice(piece);
     }
-    request.host = host;
+    request.route.host = host;
     let limits = HeadLimits { line: LONGEST, total: LONGEST, fields: FIELDS };
-    match request.head.parse(&request.bytes, &limits) {
-        Ok(Progress::Complete) if request.head.length == request.bytes.len() => {}
+    match request.received.head.parse(&request.received.bytes, &limits) {
+        Ok(Progress::Complete) if request.received.head.length == request.received.bytes.len() => {}
         _ => return None,
     }
     admission::normalise(&mut request).ok()?;

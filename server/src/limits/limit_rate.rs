@@ -27,12 +27,12 @@ pub struct Pace {
 impl Pace {
     pub fn of(request: &Request) -> Option<Box<Pace>> {
         let settings = &request.location().settings.limit_rate;
-        let is_unlimited = request.limit_rate.is_none() && settings.rate == RequestSize::Fixed(0);
-        if is_unlimited || request.wanted.is_some() {
+        let is_unlimited = request.reply.limit_rate.is_none() && settings.rate == RequestSize::Fixed(0);
+        if is_unlimited || request.descent.wanted.is_some() {
             return None;
         }
-        let rate = request.limit_rate.unwrap_or_else(|| bytes(&settings.rate, request));
-        let (began, pause) = (request.started, Deadline::new());
+        let rate = request.reply.limit_rate.unwrap_or_else(|| bytes(&settings.rate, request));
+        let (began, pause) = (request.received.started, Deadline::new());
         (rate > 0).then(|| Box::new(Pace { rate, after: bytes(&settings.after, request), began, pause }))
     }
 

@@ -77,7 +77,7 @@ pub enum Extent {
 /// By conditions, then by range (RFC 9110 §13.2.2).
 pub fn choose(request: &Request, offer: &Offer<'_>) -> Chosen {
     // Most requests ask for the whole: one look at their fields tells.
-    if offer.status == 200 && request.head.fields.iter().any(|field| asks_for_less(field.id)) {
+    if offer.status == 200 && request.received.head.fields.iter().any(|field| asks_for_less(field.id)) {
         match evaluate(request, offer.validators) {
             Outcome::Proceed => {}
             Outcome::NotModified => return Chosen::NotModified,
@@ -144,7 +144,7 @@ impl Chosen {
     ) -> Result<Shape, Unmet> {
         if !matches!(self, Chosen::Whole(_)) {
             // What is made of a page has a status of its own, which nothing takes the place of.
-            request.error_status = None;
+            request.descent.error_status = None;
         }
         if matches!(self, Chosen::NotModified | Chosen::Part(_) | Chosen::Parts(_)) {
             head::vary_as_whole(request, &mut headers, length);
@@ -215,7 +215,7 @@ fn date_counts(request: &Request, validators: Validators<'_>) -> bool {
 }
 
 fn is_page_of_error(request: &Request) -> bool {
-    request.error_status.is_some_and(|status| status != 200)
+    request.descent.error_status.is_some_and(|status| status != 200)
 }
 
 /// `max_ranges 0`, or an error page.
@@ -282,7 +282,7 @@ fn describe_no_body(headers: &mut Headers) {
 /// adds the complete length (RFC 9110 §15.5.17) and drops freshness, which does not apply to it.
 pub fn refuse(request: &mut Request, unmet: Unmet) -> u16 {
     let Unmet::Range(length, fields) = unmet else { return 412 };
-    let handed_on = request.accel_fields.get_or_insert_default();
+    let handed_on = request.descent.accel_fields.get_or_insert_default();
     for (_, name, value) in fields.view().iter().filter(|(id, name, _)| !is_of_whole(*id, name)) {
         handed_on.push(name, value);
     }

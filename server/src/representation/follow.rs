@@ -41,7 +41,7 @@ pub async fn serve(
     };
     let chosen = chosen::choose(request, &offer);
     // Fields that are not stored are for the client that asked all the same.
-    let headers = match request.own_head.take() {
+    let headers = match request.reply.own_head.take() {
         Some(own) => *own,
         None => hit::passed_on(request, stored.view()),
     };

@@ -141,7 +141,10 @@ pub fn ready(
         Chosen::Whole(coding) => *coding,
     };
     let tag = tag(request, coding);
-    if request.error_status.is_some() || request.accel_fields.is_some() || !head::can_be_fixed(request) {
+    if request.descent.error_status.is_some()
+        || request.descent.accel_fields.is_some()
+        || !head::can_be_fixed(request)
+    {
         return unprepared(request, entry, coding, now, out);
     }
     let prepared = match hit.prepared.find::<Prepared>(tag) {
@@ -269,9 +272,9 @@ fn prepare(request: &mut Request, entry: &Arc<Entry>, coding: Option<Coding>) ->
 }
 
 fn tag(request: &Request, coding: Option<Coding>) -> u64 {
-    let status = request.cache_status.map_or(0, CacheStatus::number);
+    let status = request.cache.status.map_or(0, CacheStatus::number);
     request.generation.shared.number << 37
-        | u64::from(request.location.0) << 9
+        | u64::from(request.route.location.0) << 9
         | u64::from(request.is_on_stream()) << 8
         | u64::from(status) << 3
         | coding.map_or(0, |coding| u64::from(coding.number()) + 1)

@@ -70,10 +70,10 @@ impl Request {
     /// Bytes of the body as far as they are known: announced, come so far in chunks, or come whole on a stream.
     /// 0 if nothing is known.
     pub fn known_length(&self) -> u64 {
-        match self.framing {
+        match self.received.framing {
             Framing::Length(length) => length,
-            Framing::Chunked | Framing::None => self.body_octets,
-            Framing::Close => self.body.held(),
+            Framing::Chunked | Framing::None => self.received.body_octets,
+            Framing::Close => self.received.body.held(),
         }
     }
 
@@ -84,7 +84,7 @@ impl Request {
 
     /// Whether the known length is above the location's limit. A body that was refused before is past that.
     pub fn is_too_large(&self) -> bool {
-        !self.body.is_refused() && self.exceeds_limit(self.known_length())
+        !self.received.body.is_refused() && self.exceeds_limit(self.known_length())
     }
 }
 

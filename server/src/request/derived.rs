@@ -2,20 +2,13 @@
 //!
 //! What each takes over is said here and nowhere else. Next: `serve/subrequest`, which has one answered.
 
-use super::{Arguments, KeptBody, Request};
-use crate::slots::Slots;
+use super::{Arguments, CacheTrace, Descent, KeptBody, Request, SubrequestPart};
+use crate::shows::WayShows;
 use millstream_net::clock;
 use millstream_wire::h1::framing::Framing;
 use millstream_wire::{FieldId, Method};
 use std::cell::OnceCell;
 use std::rc::Rc;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SubrequestPart {
-    Head,
-    Body,
-    Variable,
-}
 
 impl Request {
     /// A GET subrequest on the same server, without body, query, conditions and ranges. As in nginx,
@@ -25,23 +18,23 @@ impl Request {
         self.has_asked.set(true);
         let (worker, generation) = (self.worker.clone(), self.generation.clone());
         let mut sub = Box::new(Request::new(worker, generation, self.connection.clone(), clock::now()));
-        sub.bytes = self.bytes.clone();
-        sub.head = self.head.clone();
-        sub.head.fields.retain(|field| !is_about_content(field.id));
-        sub.client = self.client.clone();
-        sub.server = self.server;
-        sub.location = self.server().own;
-        sub.uri = path.to_vec();
-        sub.arguments = Arguments::Replaced(Vec::new());
-        sub.host = self.host.clone();
-        (sub.wanted, sub.is_internal, sub.is_rewritten) = (Some(wanted), true, true);
-        sub.slots = self.slots.clone();
-        let is_discarded = wanted != SubrequestPart::Head && matches!(self.body, KeptBody::Unread);
-        sub.body_octets = if is_discarded { 0 } else { self.known_length() };
+        sub.received.bytes = self.received.bytes.clone();
+        sub.received.head = self.received.head.clone();
+        sub.received.head.fields.retain(|field| !is_about_content(field.id));
+        sub.received.client = self.received.client.clone();
+        sub.route.server = self.route.server;
+        sub.route.location = self.server().own;
+        sub.route.uri = path.to_vec();
+        sub.route.arguments = Arguments::Replaced(Vec::new());
+        sub.route.host = self.route.host.clone();
+        (sub.descent.wanted, sub.descent.is_internal, sub.route.is_rewritten) = (Some(wanted), true, true);
+        sub.route.slots = self.route.slots.clone();
+        let is_discarded = wanted != SubrequestPart::Head && matches!(self.received.body, KeptBody::Unread);
+        sub.received.body_octets = if is_discarded { 0 } else { self.known_length() };
         (sub.limited.requests, sub.limited.connections) = (self.limited.requests, self.limited.connections);
-        sub.trace = self.trace.clone();
-        sub.visitor = OnceCell::from(self.visitor().clone());
-        sub.id = OnceCell::from(*self.id());
+        sub.identity.trace = self.identity.trace.clone();
+        sub.identity.visitor = OnceCell::from(self.visitor().clone());
+        sub.identity.id = OnceCell::from(*self.id());
         sub
     }
 
@@ -55,64 +48,55 @@ impl Request {
 
     /// The request after this one (`post_action`): the same, with its response, until redirected.
     pub fn follow_up(&self) -> Box<Request> {
-        let mut next = self.subrequest(&self.uri, SubrequestPart::Head);
+        let mut next = self.subrequest(&self.route.uri, SubrequestPart::Head);
         next.resemble(self, true);
-        (next.path_shows, next.way_shows) = (self.path_shows, self.way_shows);
-        next.location = self.location;
-        next.captures = self.captures.clone();
-        next.started = self.started;
+        next.route.shows = WayShows { query: next.route.shows.query, ..self.route.shows };
+        next.route.location = self.route.location;
+        next.route.captures = self.route.captures.clone();
+        next.received.started = self.received.started;
         next.sent = self.sent.clone();
-        next.body_received = self.body_received;
-        if matches!(self.body, KeptBody::Unread) {
-            next.body_octets = 0;
+        next.received.body_received = self.received.body_received;
+        if matches!(self.received.body, KeptBody::Unread) {
+            next.received.body_octets = 0;
         }
-        next.cache_status = self.cache_status;
+        next.cache.status = self.cache.status;
         next
     }
 
     /// Copies the content of the request besides its client. A body is at hand, whatever its framing was.
     fn resemble(&mut self, of: &Request, with_body: bool) {
-        self.arguments = Arguments::Replaced(of.query().unwrap_or_default().to_vec());
-        self.query_shows = of.query_shows;
-        self.head = of.head.clone();
-        self.head.fields.retain(|field| field.id != FieldId::Upgrade);
+        self.route.arguments = Arguments::Replaced(of.query().unwrap_or_default().to_vec());
+        self.route.shows.query = of.route.shows.query;
+        self.received.head = of.received.head.clone();
+        self.received.head.fields.retain(|field| field.id != FieldId::Upgrade);
         self.method = of.method;
         if with_body {
-            self.body = of.body.clone();
-            self.framing = if of.framing == Framing::Length(0) { of.framing } else { Framing::None };
+            self.received.body = of.received.body.clone();
+            self.received.framing =
+                if of.received.framing == Framing::Length(0) { of.received.framing } else { Framing::None };
         }
     }
 
     /// For a background refresh: a GET with the same routing.
     pub fn for_refresh(&self) -> Request {
-        let mut copy =
-            Request::new(self.worker.clone(), self.generation.clone(), self.connection.clone(), self.started);
-        copy.bytes = self.bytes.clone();
-        copy.head = self.head.clone();
-        copy.client = self.client.clone();
-        copy.server = self.server;
-        copy.location = self.location;
-        copy.uri = self.uri.clone();
-        copy.arguments = self.arguments.clone();
-        copy.host = self.host.clone();
-        copy.captures = self.captures.clone();
-        copy.slots = Rc::new(Slots::clone(&self.slots));
-        copy.made = self.made.clone();
+        let mut copy = Request::new(
+            self.worker.clone(),
+            self.generation.clone(),
+            self.connection.clone(),
+            self.received.started,
+        );
+        copy.received.bytes = self.received.bytes.clone();
+        copy.received.head = self.received.head.clone();
+        copy.received.client = self.received.client.clone();
+        copy.route = self.route.apart();
         copy.method = if self.method == Method::Head { Method::Get } else { self.method };
-        copy.cache_status = self.cache_status;
-        copy.slice = self.slice;
-        copy.whole = self.whole.clone();
-        copy.visitor = self.visitor.clone();
-        copy.asker = self.asker;
-        copy.wanted = self.wanted;
-        copy.is_internal = self.is_internal;
-        copy.is_rewritten = self.is_rewritten;
-        (copy.path_shows, copy.query_shows, copy.way_shows) =
-            (self.path_shows, self.query_shows, self.way_shows);
-        copy.is_outside = self.is_outside;
-        copy.extends_alias = self.extends_alias;
-        if let Some(trace) = self.trace.get() {
-            copy.trace = OnceCell::from(Rc::new(trace.unrecorded()));
+        let CacheTrace { status, slice, ref whole, asker, .. } = self.cache;
+        copy.cache = CacheTrace { status, slice, whole: whole.clone(), asker, ..CacheTrace::default() };
+        copy.identity.visitor = self.identity.visitor.clone();
+        let Descent { wanted, is_internal, .. } = self.descent;
+        copy.descent = Descent { wanted, is_internal, ..Descent::default() };
+        if let Some(trace) = self.identity.trace.get() {
+            copy.identity.trace = OnceCell::from(Rc::new(trace.unrecorded()));
         }
         copy
     }

@@ -17,7 +17,7 @@ impl Request {
     fn wishes_upgrade(&self) -> bool {
         let fields = self.fields();
         self.may_switch()
-            && self.framing == Framing::None
+            && self.received.framing == Framing::None
             && fields.connection_lists("upgrade")
             && fields.has(FieldId::Upgrade)
             && !fields.lists(FieldId::Upgrade, "h2c")
@@ -25,19 +25,20 @@ impl Request {
 
     /// Whether its connection or stream may change protocol; never for a subrequest.
     pub fn may_switch(&self) -> bool {
-        self.wanted.is_none() && self.head.version == Version::Http11 || self.is_extended_connect()
+        self.descent.wanted.is_none() && self.received.head.version == Version::Http11
+            || self.is_extended_connect()
     }
 
     /// Whether it is an extended CONNECT (RFC 8441), the only one with a path. A subrequest has such a head
     /// but opens nothing.
     pub fn is_extended_connect(&self) -> bool {
-        self.wanted.is_none()
-            && self.head.version == Version::Http2
-            && self.head.method == Method::Connect
-            && self.head.authority.is_none()
+        self.descent.wanted.is_none()
+            && self.received.head.version == Version::Http2
+            && self.received.head.method == Method::Connect
+            && self.received.head.authority.is_none()
     }
 
     pub fn is_on_stream(&self) -> bool {
-        self.head.version == Version::Http2 && self.wanted.is_none()
+        self.received.head.version == Version::Http2 && self.descent.wanted.is_none()
     }
 }

@@ -19,7 +19,7 @@ const TRACESTATE: &[u8] = b"tracestate";
 impl Request {
     /// Created when first needed: the sender's if `otel_trace_context` accepts it, else a new one.
     pub fn trace(&self) -> &Rc<Trace> {
-        self.trace.get_or_init(|| {
+        self.identity.trace.get_or_init(|| {
             let extracts = self.location().settings.otel.context.extract;
             let parent = if extracts { self.context_that_came() } else { None };
             let state = parent.and_then(|_| state::joined(self.fields().all_named(TRACESTATE)));
@@ -36,10 +36,13 @@ impl Request {
 
     pub fn tell_context(&mut self) {
         let trace = self.trace().clone();
-        let bytes = &self.bytes;
+        let bytes = &self.received.bytes;
         let is_context =
             |name: &[u8]| name.eq_ignore_ascii_case(TRACEPARENT) || name.eq_ignore_ascii_case(TRACESTATE);
-        self.head.fields.retain(|field| field.id != FieldId::Other || !is_context(field.name(bytes)));
+        self.received
+            .head
+            .fields
+            .retain(|field| field.id != FieldId::Other || !is_context(field.name(bytes)));
         let mut value = Vec::new();
         let told = TraceContext { trace: trace.id, span: trace.span, sampled: trace.sampled.get() };
         let at = told.write(&mut value);
@@ -51,21 +54,21 @@ impl Request {
     }
 
     fn append_field(&mut self, name: &[u8], value: &[u8]) -> usize {
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(name);
-        let middle = self.bytes.len();
-        self.bytes.extend_from_slice(value);
-        let (name, value) = (Span::new(start, middle), Span::new(middle, self.bytes.len()));
-        self.head.fields.push(Field::new(FieldId::Other, name, value));
+        let start = self.received.bytes.len();
+        self.received.bytes.extend_from_slice(name);
+        let middle = self.received.bytes.len();
+        self.received.bytes.extend_from_slice(value);
+        let (name, value) = (Span::new(start, middle), Span::new(middle, self.received.bytes.len()));
+        self.received.head.fields.push(Field::new(FieldId::Other, name, value));
         middle
     }
 
     /// The id of a span for a request to a server, which is told it; `None` unless recorded.
     pub fn begin_try(&mut self) -> Option<SpanId> {
-        let trace = self.trace.get().filter(|trace| trace.sampled.get())?;
+        let trace = self.identity.trace.get().filter(|trace| trace.sampled.get())?;
         let id = SpanId::random();
         if let Some(at) = trace.told.get()
-            && let Some(digits) = self.bytes.get_mut(at..at + SpanId::DIGITS)
+            && let Some(digits) = self.received.bytes.get_mut(at..at + SpanId::DIGITS)
         {
             digits.copy_from_slice(&id.digits());
         }

@@ -32,11 +32,14 @@ pub struct GivenId {
 
 impl Request {
     pub fn visitor(&self) -> &Rc<Visitor> {
-        let new =
-            || Visitor { location: Cell::new(self.location), came: OnceCell::new(), given: OnceCell::new() };
-        let visitor = self.visitor.get_or_init(|| Rc::new(new()));
-        if self.wanted.is_none() {
-            visitor.location.set(self.location);
+        let new = || Visitor {
+            location: Cell::new(self.route.location),
+            came: OnceCell::new(),
+            given: OnceCell::new(),
+        };
+        let visitor = self.identity.visitor.get_or_init(|| Rc::new(new()));
+        if self.descent.wanted.is_none() {
+            visitor.location.set(self.route.location);
         }
         visitor
     }

@@ -56,7 +56,7 @@ fn matches(variable: &Template, regex: &Regex, request: &mut Request) -> Result<
     let is_match = captured.is_some();
     match captured {
         Some(captured) => request.take_captures(captured, &text, shown_by(variable, request)),
-        None => request.captures.get_mut().groups.clear(),
+        None => request.route.captures.get_mut().groups.clear(),
     }
     Ok(is_match)
 }

@@ -58,7 +58,7 @@ pub fn settle(request: &mut Request, from: From) -> Settled {
                 if let Err(status) = admission::route(request) {
                     return Settled::Status(status);
                 }
-                if request.location().settings.internal && !request.is_internal {
+                if request.location().settings.internal && !request.descent.is_internal {
                     return Settled::Status(404);
                 }
                 if request.is_too_large() {
@@ -68,12 +68,12 @@ pub fn settle(request: &mut Request, from: From) -> Settled {
                     return Settled::Slash;
                 }
                 // Where there is none, the server's script was its script.
-                if request.location == own {
+                if request.route.location == own {
                     return Settled::Here;
                 }
-                Paused::at_start(request.location)
+                Paused::at_start(request.route.location)
             }
-            From::Rewrite => Paused::at_start(request.location),
+            From::Rewrite => Paused::at_start(request.route.location),
             From::Script(paused) => paused,
         };
         let is_server = paused.owner == own;
@@ -102,7 +102,9 @@ pub fn settle(request: &mut Request, from: From) -> Settled {
 /// Whether only the redirect to the path with a slash reaches the location.
 fn slash_is_missing(request: &Request) -> bool {
     match &request.location().matches {
-        LocationMatch::Exact(path) | LocationMatch::Prefix { path, .. } => path.len() > request.uri.len(),
+        LocationMatch::Exact(path) | LocationMatch::Prefix { path, .. } => {
+            path.len() > request.route.uri.len()
+        }
         LocationMatch::Regex(_) | LocationMatch::Named(_) | LocationMatch::Server => false,
     }
 }

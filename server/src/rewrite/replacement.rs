@@ -18,23 +18,23 @@ pub(super) enum Replaced {
 }
 
 pub(super) fn apply(rule: &Rewrite, request: &mut Request) -> Result<Replaced, u16> {
-    let uri = std::mem::take(&mut request.uri);
+    let uri = std::mem::take(&mut request.route.uri);
     let captured = capture(&rule.regex, &uri);
     let is_match = matches!(captured, Ok(Some(_)));
     if let Ok(Some(captured)) = captured {
-        request.take_captures(captured, &uri, Shows::PATH | request.path_shows);
-        request.uri = uri;
+        request.take_captures(captured, &uri, Shows::PATH | request.route.shows.path);
+        request.route.uri = uri;
     } else {
-        request.uri = uri;
-        request.captures.get_mut().groups.clear();
+        request.route.uri = uri;
+        request.route.captures.get_mut().groups.clear();
         captured.map_err(|undecided| undecided_by(request, &undecided))?;
     }
-    told(request, &rule.regex, is_match, || String::from_utf8_lossy(&request.uri).into_owned());
+    told(request, &rule.regex, is_match, || String::from_utf8_lossy(&request.route.uri).into_owned());
     if !is_match {
         return Ok(Replaced::Nothing);
     }
-    request.is_internal = true;
-    request.is_rewritten = true;
+    request.descent.is_internal = true;
+    request.route.is_rewritten = true;
     match &rule.goal {
         Goal::Redirect { status, url, has_query } => {
             let url = redirect(rule, url, *has_query, request);
@@ -70,9 +70,9 @@ fn replace(
     request: &mut Request,
 ) -> Result<(), u16> {
     let uri = value::of(path, request, false);
-    request.path_shows |= shown_by(path, request);
+    request.route.shows.path |= shown_by(path, request);
     if let Some(template) = arguments {
-        request.query_shows |= shown_by(template, request);
+        request.route.shows.query |= shown_by(template, request);
         let mut query = value::of(template, request, true);
         if rule.keeps_arguments
             && let Some(before) = request.query().filter(|before| !before.is_empty())
@@ -80,18 +80,18 @@ fn replace(
             query.push(b'&');
             query.extend_from_slice(before);
         }
-        request.arguments = Arguments::Replaced(query);
+        request.route.arguments = Arguments::Replaced(query);
     } else if !rule.keeps_arguments {
-        request.arguments = Arguments::Replaced(Vec::new());
+        request.route.arguments = Arguments::Replaced(Vec::new());
     }
-    request.uri = uri;
+    request.route.uri = uri;
     if request.location().settings.rewrite.log {
-        let (uri, query) = (&request.uri, request.query().unwrap_or_default());
+        let (uri, query) = (&request.route.uri, request.query().unwrap_or_default());
         let (uri, query) = (String::from_utf8_lossy(uri), String::from_utf8_lossy(query));
         let query = masked::query(&query);
         failure::log(request, Level::Notice, format_args!("rewritten data: \"{uri}\", args: \"{query}\""));
     }
-    if request.uri.is_empty() {
+    if request.route.uri.is_empty() {
         failure::log(request, Level::Error, format_args!("the rewritten URI has a zero length"));
         return Err(500);
     }

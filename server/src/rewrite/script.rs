@@ -80,7 +80,7 @@ pub(super) fn run(request: &mut Request, from: Paused) -> Ran {
                 Ok(Replaced::Nothing) => now.at + 1,
                 Ok(Replaced::Redirect(status, url)) => return Ran::Redirect(status, url),
                 Ok(Replaced::Uri(Then::Break)) => {
-                    request.is_outside = true;
+                    request.route.is_outside = true;
                     return ended(request, now, false);
                 }
                 Ok(Replaced::Uri(Then::Last)) => return Ran::End { changed: true },
@@ -92,7 +92,7 @@ pub(super) fn run(request: &mut Request, from: Paused) -> Ran {
             },
             Instruction::Return(_) => return Ran::Return(now.at),
             Instruction::Break => {
-                request.is_outside |= now.changed;
+                request.route.is_outside |= now.changed;
                 return ended(request, now, false);
             }
         };
@@ -114,15 +114,15 @@ fn note_decision(
     }
     for instruction in block {
         if let Instruction::Set { target: Settable::Slot(number), .. } = instruction {
-            request.slots.decide(*number, shows);
+            request.route.slots.decide(*number, shows);
         }
     }
     let generation = request.generation.clone();
     let settings = |id: LocationId| &generation.http().location(id).settings;
     if block.iter().any(|instruction| leads_on(instruction, request))
-        || location.is_some_and(|id| leads_elsewhere(settings(id), settings(request.location)))
+        || location.is_some_and(|id| leads_elsewhere(settings(id), settings(request.route.location)))
     {
-        request.way_shows |= shows;
+        request.route.shows.way |= shows;
     }
 }
 
@@ -160,15 +160,15 @@ fn serves_files(request: &Request) -> bool {
 
 pub fn set(request: &mut Request, target: Settable, value: &[u8], shows: Shows) {
     match target {
-        Settable::Slot(number) => request.slots.set(number, value, shows),
+        Settable::Slot(number) => request.route.slots.set(number, value, shows),
         Settable::Arguments => {
-            request.arguments = Arguments::Replaced(value.to_vec());
-            request.is_rewritten = true;
-            request.query_shows |= shows;
+            request.route.arguments = Arguments::Replaced(value.to_vec());
+            request.route.is_rewritten = true;
+            request.route.shows.query |= shows;
         }
         // As in nginx a text that is no size changes nothing.
         Settable::LimitRate => match std::str::from_utf8(value).ok().and_then(|text| size(text).ok()) {
-            Some(rate) => request.limit_rate = Some(rate),
+            Some(rate) => request.reply.limit_rate = Some(rate),
             None => {
                 let text = String::from_utf8_lossy(value);
                 failure::log(request, Level::Error, format_args!("invalid $limit_rate \"{text}\""));

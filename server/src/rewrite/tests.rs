@@ -13,9 +13,9 @@ fn a_script_that_asks_for_a_file_stops_and_goes_on_with_what_it_is_told() {
     let mut request = admitted(&worker, "GET /a HTTP/1.1\r\nHost: a\r\n\r\n");
     let Settled::Test(test, paused) = settle(&mut request, From::Server) else { panic!("it asks") };
     assert_eq!(test.path, b"/files/a");
-    assert_eq!(request.slots.value(0).as_deref(), Some(&b"2"[..]));
+    assert_eq!(request.route.slots.value(0).as_deref(), Some(&b"2"[..]));
     assert!(matches!(settle(&mut request, From::Script(paused.answered(true))), Settled::Here));
-    assert_eq!(request.slots.value(0).as_deref(), Some(&b"2 file"[..]));
+    assert_eq!(request.route.slots.value(0).as_deref(), Some(&b"2 file"[..]));
     assert!(matches!(settle(&mut request, From::Script(paused.answered(false))), Settled::Return(..)));
 }
 
@@ -28,7 +28,7 @@ fn a_request_that_nobody_sent_comes_to_where_there_are_no_files() {
     );
     let mut request = admitted(&worker, "GET /post/1 HTTP/1.1\r\nHost: a\r\n\r\n");
     assert!(matches!(imagined::settle(&mut request), Ok(Settled::Return(..))));
-    assert_eq!(request.uri, b"/index.php");
+    assert_eq!(request.route.uri, b"/index.php");
 }
 
 #[test]
@@ -60,5 +60,5 @@ fn a_path_changes_ten_times_and_no_more() {
     let worker = worker("server { listen 80; location / { rewrite ^(.*)$ $1x; } }");
     let mut request = admitted(&worker, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     assert!(matches!(settle(&mut request, From::Server), Settled::Status(500)));
-    assert_eq!(request.uri, b"/xxxxxxxxxxx");
+    assert_eq!(request.route.uri, b"/xxxxxxxxxxx");
 }

@@ -34,5 +34,5 @@ pub(super) fn append(template: &Template, request: &Request, escapes: bool, out:
 }
 
 fn came_escaped(request: &Request) -> bool {
-    memchr::memchr2(b'%', b'+', request.head.path.of(&request.bytes)).is_some()
+    memchr::memchr2(b'%', b'+', request.received.head.path.of(&request.received.bytes)).is_some()
 }

@@ -149,7 +149,7 @@ fn a_get_is_answered_under_names_that_are_written_and_addresses_alone() {
 fn a_web_page_purges_nothing_from_an_address_that_may() {
     let check = |right: &ManageRight, fields: &str, expected: bool| {
         let request = sent("10.0.0.1", fields);
-        assert_eq!(admits(right, &request, PURGE, request.location), expected, "{fields:?} {right:?}");
+        assert_eq!(admits(right, &request, PURGE, request.route.location), expected, "{fields:?} {right:?}");
     };
     let listed = ManageRight { token: Some("s3cret".into()), ..allow(&[network("10.0.0.0", 8)]) };
     check(&listed, "", true);

@@ -98,7 +98,7 @@ fn the_server_is_chosen_by_name_in_nginx_s_order() {
     );
     let check = |host: &str, expected: &str| {
         let mut request = admitted(&worker, &format!("GET / HTTP/1.0\r\n{host}\r\n"));
-        request.location = request.server().own;
+        request.route.location = request.server().own;
         assert_eq!(answered_by(&request), expected, "{host}");
     };
     check("Host: first.example\r\n", "first");

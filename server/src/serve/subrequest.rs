@@ -108,7 +108,7 @@ pub async fn follow(request: &mut Request) {
 
 /// Replaces an empty or failed response by its stub, before anything is sent; false without a stub.
 pub(super) async fn answer_stub(sub: &mut Request, client: &mut Client) -> bool {
-    let stub = sub.sheet.get().and_then(|sheet| sheet.stub.take());
+    let stub = sub.reply.sheet.get().and_then(|sheet| sheet.stub.take());
     let Some(Stub { text, media }) = stub else { return false };
     let mut headers = Headers::default();
     headers.push(b"Content-Type", &media);

@@ -31,7 +31,7 @@ pub(super) async fn on(
         },
         Wait::Mirror => {
             let generation = request.generation.clone();
-            let mirror = &generation.http().location(request.location).settings.mirror;
+            let mirror = &generation.http().location(request.route.location).settings.mirror;
             let refused = if mirror.request_body { held(request, client).await? } else { None };
             if let Some(step) = refused {
                 return Ok(step);
@@ -72,7 +72,7 @@ async fn held(request: &mut Request, client: &mut Client) -> Result<Option<Step>
 
 async fn service(request: &mut Request, client: &mut Client) -> Result<Opinion, ClientFailure> {
     let generation = request.generation.clone();
-    let settings = &generation.http().location(request.location).settings.auth_request;
+    let settings = &generation.http().location(request.route.location).settings.auth_request;
     let uri = settings.uri.as_deref().unwrap_or_default();
     let answered = subrequest::ask(request, client, uri.as_bytes()).await?;
     let opinion = auth_request::heard(request, settings, &answered.request, &answered.head);

@@ -14,13 +14,13 @@ pub(super) fn of_request(request: &Request) -> Vec<Attribute> {
     let (connection, location) = (&*request.connection, request.location());
     let is_secure = connection.tls.is_some();
     let mut all = Says(Vec::with_capacity(16));
-    all.text("http.method", request.head.method_text.of(&request.bytes));
-    all.shown("http.target", request.head.target.of(&request.bytes));
+    all.text("http.method", request.received.head.method_text.of(&request.received.bytes));
+    all.shown("http.target", request.received.head.target.of(&request.received.bytes));
     if !matches!(location.matches, LocationMatch::Server) {
         all.text("http.route", location_text::name(&location.matches).as_bytes());
     }
     all.text("http.scheme", if is_secure { b"https" } else { b"http" });
-    all.text("http.flavor", flavor(request.head.version));
+    all.text("http.flavor", flavor(request.received.head.version));
     if let Some(agent) = request.field(FieldId::UserAgent) {
         all.shown("http.user_agent", agent);
     }
@@ -30,7 +30,7 @@ pub(super) fn of_request(request: &Request) -> Vec<Attribute> {
         all.number("http.status_code", request.sent.status.into());
     }
     let name = request.server().name.as_bytes();
-    all.text("net.host.name", if name.is_empty() { &request.host } else { name });
+    all.text("net.host.name", if name.is_empty() { &request.route.host } else { name });
     if let Some(port) = port(&connection.local).filter(|port| *port != if is_secure { 443 } else { 80 }) {
         all.number("net.host.port", port.into());
     }
@@ -38,7 +38,7 @@ pub(super) fn of_request(request: &Request) -> Vec<Attribute> {
     if let Some(port) = port(request.client()) {
         all.number("net.sock.peer.port", port.into());
     }
-    if let Some(status) = request.cache_status {
+    if let Some(status) = request.cache.status {
         all.text("millstream.cache.status", status.name().as_bytes());
     }
     for attribute in location.settings.otel.attributes.iter() {

@@ -39,25 +39,27 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
             give(if request.query().is_some_and(|query| !query.is_empty()) { b"?" } else { b"" }, out)
         }
         // Of a path that leads out of the root nothing is left, and yet it was one.
-        B::Uri | B::DocumentUri if request.head.length > 0 => give(&request.uri, out),
-        B::Uri | B::DocumentUri => give_known(&request.uri, out),
+        B::Uri | B::DocumentUri if request.received.head.length > 0 => give(&request.route.uri, out),
+        B::Uri | B::DocumentUri => give_known(&request.route.uri, out),
         B::RequestUri => give_known(request.request_uri(), out),
         B::Request => give(request_line(request), out),
         // As in nginx a subrequest shows the method of the request that asks by it.
-        B::RequestMethod if request.wanted.is_some() => {
-            give_known(request.head.method_text.of(&request.bytes), out)
+        B::RequestMethod if request.descent.wanted.is_some() => {
+            give_known(request.received.head.method_text.of(&request.received.bytes), out)
         }
         B::RequestMethod => give_known(request.method_text(), out),
-        B::RequestLength => decimal(request.head.length as u64 + request.body_received, out),
+        B::RequestLength => {
+            decimal(request.received.head.length as u64 + request.received.body_received, out)
+        }
         B::RequestPort => give_some(request_port(request), out),
         B::IsRequestPort => give(if request_port(request).is_some() { b":" } else { b"" }, out),
-        B::RequestTime => elapsed(clock::now().saturating_duration_since(request.started), out),
-        B::RequestBody => match &request.body {
+        B::RequestTime => elapsed(clock::now().saturating_duration_since(request.received.started), out),
+        B::RequestBody => match &request.received.body {
             KeptBody::Memory(body) => give_known(body, out),
             _ => Found::Nothing,
         },
         B::RequestBodyFile => {
-            give_some(request.body_file.as_ref().map(|file| file.path.as_os_str().as_bytes()), out)
+            give_some(request.received.body_file.as_ref().map(|file| file.path.as_os_str().as_bytes()), out)
         }
         B::RequestCompletion => give(if request.sent.complete { b"OK" } else { b"" }, out),
         B::RequestId => give(request.id(), out),
@@ -76,16 +78,16 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
         B::OtelParentSampled => {
             give(if request.trace().parent.is_some_and(|parent| parent.sampled) { b"1" } else { b"0" }, out)
         }
-        B::ServerProtocol => give(request.head.version.as_str().as_bytes(), out),
-        B::Http2 => match (request.head.version, &connection.tls) {
+        B::ServerProtocol => give(request.received.head.version.as_str().as_bytes(), out),
+        B::Http2 => match (request.received.head.version, &connection.tls) {
             (Version::Http2, Some(_)) => give(b"h2", out),
             (Version::Http2, None) => give(b"h2c", out),
             _ => Found::Nothing,
         },
         B::Scheme => give(if connection.tls.is_some() { b"https" } else { b"http" }, out),
         B::Https => give(if connection.tls.is_some() { b"on" } else { b"" }, out),
-        B::Host if request.host.is_empty() => give(request.server().name.as_bytes(), out),
-        B::Host => give(&request.host, out),
+        B::Host if request.route.host.is_empty() => give(request.server().name.as_bytes(), out),
+        B::Host => give(&request.route.host, out),
         B::ServerName => give(request.server().name.as_bytes(), out),
         B::ContentLength => content_length(request, out),
         B::ContentType => super::join(request.fields(), "content-type", out),
@@ -120,7 +122,7 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
             Some(host) => give(host, out),
             None => give_some(request.field(FieldId::Host), out),
         },
-        B::LimitRate => decimal(request.limit_rate.unwrap_or(0), out),
+        B::LimitRate => decimal(request.reply.limit_rate.unwrap_or(0), out),
         B::LimitReqStatus => give_some(request.limited.requests.map(|made| made.name().as_bytes()), out),
         B::LimitConnStatus => give_some(request.limited.connections.map(|made| made.name().as_bytes()), out),
         B::ProxyHost => proxy_pass(request, out, |(host, _), out| give(host, out)),
@@ -133,14 +135,14 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
         B::ConnectionsWaiting => decimal(Connections::of(request).waiting, out),
         B::ConnectionsWriting => decimal(Connections::of(request).writing, out),
         B::ConnectionTime => elapsed(clock::now().saturating_duration_since(connection.opened), out),
-        B::Pipe => give(if request.pipelined { b"p" } else { b"." }, out),
+        B::Pipe => give(if request.received.pipelined { b"p" } else { b"." }, out),
         B::Pid => decimal(u64::from(std::process::id()), out),
         B::Hostname => give(rustix::system::uname().nodename().to_bytes(), out),
         B::NginxVersion => give(NGINX_VERSION.as_bytes(), out),
         B::Msec => milliseconds(out),
         B::TimeLocal => with_now(|now| give(&now.local, out)),
         B::TimeIso8601 => with_now(|now| give(&now.iso8601, out)),
-        B::Status => status(request.error_status.unwrap_or(request.sent.status), out),
+        B::Status => status(request.descent.error_status.unwrap_or(request.sent.status), out),
         B::BytesSent => decimal(request.sent.bytes, out),
         B::BodyBytesSent => decimal(request.sent.body_bytes, out),
         B::GzipRatio => gzip_ratio(request, out),
@@ -194,7 +196,7 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
         | B::SslClientVEnd
         | B::SslClientVRemain
         | B::SslClientVStart => client_certificate::append(variable, request, out),
-        B::UpstreamCacheStatus => match request.cache_status {
+        B::UpstreamCacheStatus => match request.cache.status {
             Some(status) => give(status.name().as_bytes(), out),
             None => Found::Nothing,
         },
@@ -219,8 +221,8 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
 
 /// As the client wrote it in the target or the Host field.
 fn request_port(request: &Request) -> Option<&[u8]> {
-    let written = match request.head.authority {
-        Some(span) => span.of(&request.bytes),
+    let written = match request.received.head.authority {
+        Some(span) => span.of(&request.received.bytes),
         None => request.field(FieldId::Host)?,
     };
     let port = host::validate(written).ok()?.port?;
@@ -253,16 +255,16 @@ fn milliseconds(out: &mut Vec<u8>) -> Found {
 }
 
 pub(super) fn request_line(request: &Request) -> &[u8] {
-    let start = request.head.method_text.start as usize;
-    let line = &request.bytes[start.min(request.bytes.len())..];
+    let start = request.received.head.method_text.start as usize;
+    let line = &request.received.bytes[start.min(request.received.bytes.len())..];
     let end = line.iter().position(|&byte| byte == b'\n').unwrap_or(line.len());
     line[..end].strip_suffix(b"\r").unwrap_or(&line[..end])
 }
 
 /// As announced; without a length the bytes received, once complete, as in nginx.
 fn content_length(request: &Request, out: &mut Vec<u8>) -> Found {
-    match (request.field(FieldId::ContentLength), &request.body) {
-        (None, KeptBody::Memory(_) | KeptBody::File(..)) => decimal(request.body.held(), out),
+    match (request.field(FieldId::ContentLength), &request.received.body) {
+        (None, KeptBody::Memory(_) | KeptBody::File(..)) => decimal(request.received.body.held(), out),
         (announced, _) => give_some(announced, out),
     }
 }
@@ -336,15 +338,15 @@ fn script(variable: Builtin, request: &Request, out: &mut Vec<u8>) -> Found {
     let fastcgi = pass.and_then(|pass| pass.fastcgi());
     let regex = fastcgi.and_then(|fastcgi| fastcgi.split_path_info.as_ref());
     // Of an expression that cannot be decided nothing follows, and the whole URI is hardly a script.
-    let parts = regex.and_then(|regex| capture(regex, &request.uri).ok().flatten());
+    let parts = regex.and_then(|regex| capture(regex, &request.route.uri).ok().flatten());
     let part = |number: usize| {
         let (start, end) = *parts.as_ref()?.groups.get(number)?;
-        request.uri.get(start as usize..end as usize)
+        request.route.uri.get(start as usize..end as usize)
     };
     if variable == Builtin::FastcgiPathInfo {
         return if regex.is_some() { give(part(2).unwrap_or_default(), out) } else { Found::Nothing };
     }
-    let name = part(1).unwrap_or(&request.uri);
+    let name = part(1).unwrap_or(&request.route.uri);
     out.extend_from_slice(name);
     if let Some(fastcgi) = fastcgi.filter(|_| name.ends_with(b"/")) {
         out.extend_from_slice(fastcgi.index.as_bytes());
@@ -354,7 +356,7 @@ fn script(variable: Builtin, request: &Request, out: &mut Vec<u8>) -> Found {
 
 fn cache_key(request: &Request, out: &mut Vec<u8>) -> Found {
     let cache = request.location().settings.cache();
-    match (cache, request.cache_status) {
+    match (cache, request.cache.status) {
         (Some(cache), Some(_)) => {
             super::evaluate(&cache.key, request, out);
             Found::Value
@@ -415,7 +417,7 @@ fn give_named(name: Option<&str>, out: &mut Vec<u8>) -> Found {
 fn date(request: &Request, zone: impl FnOnce(i64) -> (i32, Vec<u8>), out: &mut Vec<u8>) -> Found {
     let now = clock::wall().seconds;
     let (offset, name) = zone(now);
-    let said = request.sheet.get().and_then(|sheet| sheet.time_format.borrow().clone());
+    let said = request.reply.sheet.get().and_then(|sheet| sheet.time_format.borrow().clone());
     let format = said.as_deref().unwrap_or(date_format::DEFAULT);
     if date_format::append(format, now, offset, &name, out) { Found::Value } else { Found::Nothing }
 }

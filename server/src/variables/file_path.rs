@@ -26,16 +26,16 @@ pub fn root(request: &Request) -> Vec<u8> {
 
 pub fn of(request: &Request) -> Result<Vec<u8>, Unmapped> {
     let rest = match request.location().settings.files.root.replaces {
-        Replaces::Name(length) => request.uri.get(length..).unwrap_or_default(),
-        Replaces::Whole if !request.extends_alias => &[],
-        Replaces::Nothing | Replaces::Whole => &request.uri,
+        Replaces::Name(length) => request.route.uri.get(length..).unwrap_or_default(),
+        Replaces::Whole if !request.route.extends_alias => &[],
+        Replaces::Nothing | Replaces::Whole => &request.route.uri,
     };
     below(request, rest)
 }
 
 pub fn below(request: &Request, name: &[u8]) -> Result<Vec<u8>, Unmapped> {
     let settings = &request.location().settings.files.root;
-    if settings.replaces != Replaces::Nothing && request.is_outside {
+    if settings.replaces != Replaces::Nothing && request.route.is_outside {
         return Err(Unmapped::Rewritten);
     }
     let mut path = root(request);
@@ -98,7 +98,7 @@ mod tests {
     fn an_alias_replaces_nothing_of_a_uri_that_a_rewrite_took_out_of_its_location() {
         let worker = worker("server { listen 80; location /a/ { alias /data/; } }");
         let mut request = admitted(&worker, "GET /a/b HTTP/1.1\r\nHost: a\r\n\r\n");
-        request.is_outside = true;
+        request.route.is_outside = true;
         assert_eq!(of(&request), Err(Unmapped::Rewritten));
     }
 }

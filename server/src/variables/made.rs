@@ -14,13 +14,13 @@ use millstream_conf::model::{Level, MadeId, Making};
 
 pub(super) fn append(id: MadeId, request: &Request, out: &mut Vec<u8>) -> Found {
     let remembered = RememberedId::Made(id);
-    if request.made.append(remembered, out).is_some() {
+    if request.route.made.append(remembered, out).is_some() {
         return Found::Value;
     }
     let generation = request.generation.clone();
     let Some(made) = generation.http().made.get(usize::from(id.0)) else { return Found::Nothing };
     let Some(making) = &made.making else { return Found::Nothing };
-    if !request.made.begin(remembered) {
+    if !request.route.made.begin(remembered) {
         tell(request, Level::Error, format_args!("cycle while evaluating variable \"{}\"", made.name));
         return Found::Nothing;
     }
@@ -31,9 +31,9 @@ pub(super) fn append(id: MadeId, request: &Request, out: &mut Vec<u8>) -> Found 
         Making::SplitClients(split) => split_clients::append(split, request, out),
     }
     match made.volatile {
-        true => request.made.end(),
+        true => request.route.made.end(),
         // What it shows is found by what it is made of.
-        false => request.made.end_with(Some(&out[start..]), Shows::NOTHING),
+        false => request.route.made.end_with(Some(&out[start..]), Shows::NOTHING),
     }
     Found::Value
 }

@@ -113,7 +113,7 @@ pub fn append(variable: &Variable, request: &Request, out: &mut Vec<u8>) -> Foun
         Variable::SentOrigin => upstream::sent_origin(request, out),
         Variable::RequestHeader(name) => request_field(request, name, out),
         // No head is made yet; what a response with `X-Accel-Redirect` left to it is there all the same, as in nginx.
-        Variable::SentHeader(name) if request.sent.head.is_empty() => match &request.accel_fields {
+        Variable::SentHeader(name) if request.sent.head.is_empty() => match &request.descent.accel_fields {
             Some(fields) => join(fields.view(), name, out),
             None => Found::Nothing,
         },
@@ -147,13 +147,13 @@ pub fn append(variable: &Variable, request: &Request, out: &mut Vec<u8>) -> Foun
             .and_then(|query| target::argument(query, name.as_bytes()))
             .map_or(Found::Nothing, |value| give(value, out)),
         Variable::Capture(number) => {
-            let captures = request.captures.borrow();
+            let captures = request.route.captures.borrow();
             match captures.groups.get(usize::from(*number)) {
                 Some(&(start, end)) => give(&captures.text[start as usize..end as usize], out),
                 None => Found::Nothing,
             }
         }
-        Variable::Slot(number) => match request.slots.value(*number) {
+        Variable::Slot(number) => match request.route.slots.value(*number) {
             Some(value) => give(&value, out),
             None => not_set(request, *number, out),
         },
@@ -164,16 +164,16 @@ pub fn append(variable: &Variable, request: &Request, out: &mut Vec<u8>) -> Foun
 /// Its value when first read, whatever path and location are in force now.
 fn append_once(builtin: Builtin, request: &Request, out: &mut Vec<u8>) -> Found {
     let id = RememberedId::Builtin(builtin);
-    if let Some(is_there) = request.made.append(id, out) {
+    if let Some(is_there) = request.route.made.append(id, out) {
         return if is_there { Found::Value } else { Found::Nothing };
     }
     // What a link's hash is made of may name the result.
-    if !request.made.begin(id) {
+    if !request.route.made.begin(id) {
         return Found::Nothing;
     }
     let (start, shows) = (out.len(), personal::of_read(builtin, request));
     let found = builtin::append(builtin, request, out);
-    request.made.end_with((found == Found::Value).then(|| &out[start..]), shows);
+    request.route.made.end_with((found == Found::Value).then(|| &out[start..]), shows);
     found
 }
 
@@ -187,7 +187,7 @@ fn not_set(request: &Request, number: u16, out: &mut Vec<u8>) -> Found {
     if !slot.is_set {
         return Found::Nothing;
     }
-    if request.slots.miss(number) && request.location().settings.rewrite.warn {
+    if request.route.slots.miss(number) && request.location().settings.rewrite.warn {
         tell(request, Level::Warn, format_args!("using uninitialized \"{}\" variable", slot.name));
     }
     Found::Value
@@ -205,7 +205,7 @@ fn unset(number: u16, request: &Request) -> Option<Variable> {
 }
 
 fn tell(request: &Request, level: Level, what: fmt::Arguments<'_>) {
-    let logs = &request.generation.shared.error_logs[request.location.0 as usize];
+    let logs = &request.generation.shared.error_logs[request.route.location.0 as usize];
     logs.tell(level, what, || About::connection(request.connection.serial));
 }
 

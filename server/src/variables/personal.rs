@@ -64,8 +64,8 @@ fn is_absent(variable: &Variable, shows: Shows, request: &Request) -> bool {
 }
 
 fn of_variable(variable: &Variable, request: &Request) -> Shows {
-    let path = || Shows::PATH | request.path_shows;
-    let query = || Shows::QUERY | request.query_shows;
+    let path = || Shows::PATH | request.route.shows.path;
+    let query = || Shows::QUERY | request.route.shows.query;
     let folder = || shown_by(&request.location().settings.files.root.path, request);
     match (variable, variable.source()) {
         (Variable::Made(_), _) => {
@@ -73,7 +73,7 @@ fn of_variable(variable: &Variable, request: &Request) -> Shows {
             let of_part = |part: &&Variable| match part {
                 Variable::Made(_) => Shows::NOTHING,
                 // It may have been read, and remembered, when that was another one.
-                Variable::Capture(_) => request.captures.borrow().have_shown,
+                Variable::Capture(_) => request.route.captures.borrow().have_shown,
                 // What the client has sent stays as it is; what path and query were may be remembered.
                 part if matches!(part.source(), Source::Field | Source::Who) => {
                     shown_by_all(std::iter::once(*part), request)
@@ -91,12 +91,12 @@ fn of_variable(variable: &Variable, request: &Request) -> Shows {
             Shows::FIELD | Shows::ADDRESS
         }
         (Variable::Slot(number), _) => {
-            let is_set = request.slots.value(*number).is_some();
+            let is_set = request.route.slots.value(*number).is_some();
             let own = (!is_set).then(|| unset(*number, request)).flatten();
             let own = own.map(|variable| shown_by_all(std::iter::once(&variable), request));
-            request.slots.shows(*number) | own.unwrap_or_default()
+            request.route.slots.shows(*number) | own.unwrap_or_default()
         }
-        (Variable::Capture(_), _) => request.captures.borrow().shows,
+        (Variable::Capture(_), _) => request.route.captures.borrow().shows,
         (Variable::Builtin(builtin), _) if builtin.is_of_certificate() => {
             if client_certificate::shown(request).is_some() { Shows::WHO } else { Shows::NOTHING }
         }
@@ -112,7 +112,7 @@ fn of_variable(variable: &Variable, request: &Request) -> Shows {
         (_, Source::Link) => of_link(variable, request),
         // `$limit_rate`, which `set` or a response has changed.
         (_, Source::Kept) => {
-            if request.limit_rate.is_some() {
+            if request.reply.limit_rate.is_some() {
                 Shows::WHO
             } else {
                 Shows::NOTHING
@@ -123,7 +123,7 @@ fn of_variable(variable: &Variable, request: &Request) -> Shows {
 
 fn of_link(variable: &Variable, request: &Request) -> Shows {
     let Variable::Builtin(builtin) = variable else { return Shows::NOTHING };
-    let known = || request.made.shows(RememberedId::Builtin(*builtin));
+    let known = || request.route.made.shows(RememberedId::Builtin(*builtin));
     if known().is_none() {
         append(variable, request, &mut Vec::new());
     }

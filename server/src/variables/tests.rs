@@ -96,9 +96,9 @@ fn the_authority_of_an_absolute_target_is_the_host_everywhere() {
 #[test]
 fn a_status_that_is_on_its_way_is_known_before_it_is_sent() {
     let mut request = request(HEAD);
-    request.error_status = Some(404);
+    request.descent.error_status = Some(404);
     assert_eq!(read(&request, &variable("status")).as_deref(), Some("404"));
-    request.error_status = None;
+    request.descent.error_status = None;
     request.sent.status = 200;
     assert_eq!(read(&request, &variable("status")).as_deref(), Some("200"));
 }
@@ -116,7 +116,7 @@ fn a_field_as_sent_is_read_from_the_head() {
 #[test]
 fn an_internal_redirect_without_a_query_leaves_none() {
     let mut request = request(HEAD);
-    request.arguments = Arguments::Replaced(Vec::new());
+    request.route.arguments = Arguments::Replaced(Vec::new());
     assert_eq!(read(&request, &variable("args")), None);
     assert_eq!(read(&request, &variable("is_args")).as_deref(), Some(""));
 }
@@ -150,7 +150,7 @@ fn requests_that_cannot_be_trusted_are_refused_with_their_status() {
 #[test]
 fn a_request_that_could_not_be_read_says_nothing_of_the_one_before() {
     let mut request = request("POST /x?y HTTP/1.0\r\nHost: other\r\n\r\n");
-    let (connection, now) = (request.connection.clone(), request.started);
+    let (connection, now) = (request.connection.clone(), request.received.started);
     request.reset(connection, now);
     let check = |name: &str, expected: Option<&str>| {
         assert_eq!(read(&request, &variable(name)).as_deref(), expected, "{name}");

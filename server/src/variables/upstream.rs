@@ -70,8 +70,8 @@ pub(super) fn of_entry(variable: Builtin, request: &Request, out: &mut Vec<u8>) 
 
 /// `$slice_range`.
 pub(super) fn slice_range(request: &Request, out: &mut Vec<u8>) -> Found {
-    let Some(start) = request.slice else { return Found::Nothing };
-    request.names_slice.set(true);
+    let Some(start) = request.cache.slice else { return Found::Nothing };
+    request.cache.names_slice.set(true);
     let last = start.saturating_add(request.location().settings.slice).saturating_sub(1);
     out.extend_from_slice(b"bytes=");
     number(start, out);

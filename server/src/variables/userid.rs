@@ -48,7 +48,7 @@ pub(super) fn append_set(request: &Request, out: &mut Vec<u8>) -> Found {
 
 /// And P3P; `None` if none is sent.
 pub fn cookie(request: &Request) -> Option<(Vec<u8>, &str)> {
-    if request.wanted.is_some() {
+    if request.descent.wanted.is_some() {
         return None;
     }
     let settings = settings(request)?;
@@ -80,7 +80,11 @@ pub fn cookie(request: &Request) -> Option<(Vec<u8>, &str)> {
 
 fn settings(request: &Request) -> Option<&UserId> {
     let http = request.generation.http();
-    let location = if request.wanted.is_some() { request.visitor().location.get() } else { request.location };
+    let location = if request.descent.wanted.is_some() {
+        request.visitor().location.get()
+    } else {
+        request.route.location
+    };
     http.location(location).settings.userid.as_deref()
 }
 

@@ -83,13 +83,14 @@ pub(super) fn of(
 
 /// Whether its credential excludes it from shared responses.
 fn is_apart(request: &Request, cache: &ProxyCache, chosen: Option<&std::sync::Arc<Entry>>) -> bool {
-    request.asker == Asker::Known && chosen.is_none_or(|entry| !entry.meets(Needs::of(cache, request.asker)))
+    request.cache.asker == Asker::Known
+        && chosen.is_none_or(|entry| !entry.meets(Needs::of(cache, request.cache.asker)))
 }
 
 fn with_entry(request: &Request, cache: &ProxyCache, sight: &Sight, entry: &Entry, now: Now) -> Verdict {
     let head = entry.head();
     let lifetime = &head.lifetime;
-    if let Some(part) = head.part.as_ref().filter(|_| request.slice.is_none()) {
+    if let Some(part) = head.part.as_ref().filter(|_| request.cache.slice.is_none()) {
         let stale = !entry.is_fresh(now);
         if stale || !partial::lies_within(request, entry) {
             let why =

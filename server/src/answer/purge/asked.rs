@@ -112,8 +112,8 @@ fn of_target(request: &Request) -> Result<PurgeScope, Refusal> {
 
 /// Path and query as received; without scheme and authority.
 fn origin_form(request: &Request) -> &[u8] {
-    let end = request.head.query.map_or(request.head.path.end, |query| query.end);
-    &request.bytes[request.head.path.start as usize..end as usize]
+    let end = request.received.head.query.map_or(request.received.head.path.end, |query| query.end);
+    &request.received.bytes[request.received.head.path.start as usize..end as usize]
 }
 
 fn purged_tags(request: &Request) -> Result<Option<PurgeRequest>, Refusal> {

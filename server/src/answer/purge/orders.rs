@@ -108,12 +108,12 @@ pub fn of_request(request: &Request, wanted: &PurgeScope) -> Result<Orders, Refu
             }
         }
         PurgeScope::Tags(tags) => {
-            for (id, cache) in caches(request.generation.http(), request.server) {
+            for (id, cache) in caches(request.generation.http(), request.route.server) {
                 tags.iter().for_each(|tag| orders.add(id, cache, PurgeItem::Tag(tag.clone())));
             }
         }
         PurgeScope::All => {
-            caches(request.generation.http(), request.server)
+            caches(request.generation.http(), request.route.server)
                 .for_each(|(id, cache)| orders.add(id, cache, PurgeItem::All));
         }
     }
@@ -135,8 +135,8 @@ fn names(request: &Request, hosts: &Hosts) -> Vec<Vec<u8>> {
 fn own_host(request: &Request) -> Vec<u8> {
     match request.field(millstream_wire::FieldId::Host) {
         Some(host) if !host.is_empty() => host.to_vec(),
-        _ if request.host.is_empty() => b"localhost".to_vec(),
-        _ => request.host.clone(),
+        _ if request.route.host.is_empty() => b"localhost".to_vec(),
+        _ => request.route.host.clone(),
     }
 }
 
@@ -150,11 +150,11 @@ fn of_target(
 ) -> Result<(), Refusal> {
     for way in ways(like.generation.http()) {
         let mut imagined = imagine(place, like, way, host, target)?;
-        let found = imagined.location;
+        let found = imagined.route.location;
         // Which `if` held for others is not known.
         let generation = imagined.generation.clone();
         for id in generation.http().location(found).faces.iter().copied().chain([found]) {
-            imagined.location = id;
+            imagined.route.location = id;
             of_location(place, like, &imagined, (way, target), any_host, orders)?;
         }
     }
@@ -176,10 +176,10 @@ fn of_location(
     if any_host {
         let mut elsewhere = imagine(place, like, way, ANY_HOST, target)?;
         let faces = &imagined.location().faces;
-        if elsewhere.location != imagined.location && !faces.contains(&elsewhere.location) {
+        if elsewhere.route.location != imagined.route.location && !faces.contains(&elsewhere.route.location) {
             return Err(HOSTS_MATTER);
         }
-        elsewhere.location = imagined.location;
+        elsewhere.route.location = imagined.route.location;
         if keyed::key(&elsewhere, cache).as_ref() != Some(&key) {
             return Err(HOSTS_MATTER);
         }
@@ -187,9 +187,9 @@ fn of_location(
     if let Some(before) = before_slices(cache) {
         // The whole is in pieces, one key each, with the range where the variable stands.
         let prefix = [&variables::value(&before, imagined)[..], b"bytes="].concat();
-        orders.add(imagined.location, cache, PurgeItem::Prefix(prefix));
+        orders.add(imagined.route.location, cache, PurgeItem::Prefix(prefix));
     }
-    orders.add(imagined.location, cache, PurgeItem::Key(key));
+    orders.add(imagined.route.location, cache, PurgeItem::Key(key));
     Ok(())
 }
 
@@ -212,16 +212,16 @@ fn of_prefix(
             let differs = cache_of(own.location()).is_some_and(|cache| {
                 variables::value(&cache.key, own) != variables::value(&cache.key, other)
             });
-            if own.location != other.location || differs {
+            if own.route.location != other.route.location || differs {
                 return Err(HOSTS_MATTER);
             }
         }
         let http = like.generation.http();
-        let mut uri = probes[0].uri.clone();
+        let mut uri = probes[0].route.uri.clone();
         if !path.contains(&b'?') {
             uri.pop();
         }
-        for id in cached_below(http, probes[0].server, &uri) {
+        for id in cached_below(http, probes[0].route.server, &uri) {
             let location = http.location(id);
             let cache = cache_of(location).filter(|cache| policy::looks_up(cache, probes[0].method));
             let Some(cache) = cache else { continue };
@@ -238,11 +238,11 @@ fn key_prefix(probes: &mut [Request], id: LocationId, cache: &ProxyCache) -> Opt
     let keys: Vec<Vec<u8>> = probes
         .iter_mut()
         .map(|probe| {
-            if probe.location != id {
+            if probe.route.location != id {
                 // It would have come here with other captures, which nobody knows.
-                probe.captures = RefCell::default();
-                probe.location = id;
-                probe.made.clear();
+                probe.route.captures = RefCell::default();
+                probe.route.location = id;
+                probe.route.made.clear();
             }
             variables::value(&cache.key, probe)
         })

@@ -56,15 +56,15 @@ impl SpelledKeys {
     pub(super) fn of(request: &mut Request, template: &Template) -> SpelledKeys {
         let mut found = SpelledKeys { keys: vec![whole(template, request, false)], targets: Vec::new() };
         let generation = request.generation.clone();
-        let location = generation.http().location(request.location);
+        let location = generation.http().location(request.route.location);
         if let LocationMatch::Regex(regex) = &location.matches
-            && !request.is_rewritten
+            && !request.route.is_rewritten
         {
-            for path in targets(request.head.path.of(&request.bytes)) {
+            for path in targets(request.received.head.path.of(&request.received.bytes)) {
                 found.as_it_came(request, template, regex, &path);
             }
             // As the location was found.
-            take(request, regex, &request.uri.clone());
+            take(request, regex, &request.route.uri.clone());
         }
         found.keys.push(whole(template, request, true));
         found.keys = each_once(found.keys);
@@ -85,7 +85,7 @@ impl SpelledKeys {
             return;
         }
         self.keys.push(whole(template, request, false));
-        let captures = request.captures.borrow();
+        let captures = request.route.captures.borrow();
         for &(start, end) in captures.groups.iter().skip(1) {
             let group = &captures.text[start as usize..end as usize];
             let slash: &[u8] = if group.starts_with(b"/") { b"" } else { b"/" };
@@ -98,7 +98,7 @@ impl SpelledKeys {
 /// Captures from another spelling of the path; false if the expression does not match.
 fn take(request: &mut Request, regex: &Regex, path: &[u8]) -> bool {
     let Ok(Some(captured)) = capture(regex, path) else { return false };
-    request.made.clear();
+    request.route.made.clear();
     request.take_captures(captured, path, Shows::NOTHING);
     true
 }

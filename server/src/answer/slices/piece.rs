@@ -112,7 +112,7 @@ pub(super) fn whole(request: &Request) -> Option<Rc<Sliced>> {
 pub(super) fn copy(request: &Request, start: u64) -> Request {
     request.has_asked.set(true);
     let mut copy = request.for_refresh();
-    copy.slice = Some(start);
+    copy.cache.slice = Some(start);
     copy
 }
 
@@ -120,7 +120,7 @@ pub(super) async fn first(request: &mut Request, client: &mut Client) -> Result<
     let (tap, mut opened) = oneshot::channel();
     let ending = gateway::open_piece(request, client, tap).await;
     match opened.try_recv() {
-        Ok(OpenedFill::Stream(follower, ..)) => Ok(Piece::stream(follower, request.cache_status)),
+        Ok(OpenedFill::Stream(follower, ..)) => Ok(Piece::stream(follower, request.cache.status)),
         _ => Err(ending),
     }
 }
@@ -132,7 +132,7 @@ pub(super) async fn fetch(request: Request) -> Result<Piece, Proxied> {
 /// From the cache or the upstream. `None` if the cache is not involved.
 pub(super) async fn open(mut request: Request) -> Result<Option<Piece>, Proxied> {
     let generation = request.generation.clone();
-    let settings = &generation.http().location(request.location).settings;
+    let settings = &generation.http().location(request.route.location).settings;
     let Some(cache) = settings.cache() else { return Ok(None) };
     let Some((key, mut lookup)) = course::find(&mut request, cache, Now::read()) else { return Ok(None) };
     for _ in 0..LOOKUPS {
@@ -154,14 +154,16 @@ async fn take(
     key: &[u8],
     course: Course,
 ) -> Result<Piece, Proxied> {
-    let (cache_status, report) = (request.cache_status, request.report.take());
+    let (cache_status, report) = (request.cache.status, request.cache.report.take());
     match course {
         Course::Entry(found) => Ok(of_entry(report, found.entry.clone(), cache_status)),
         Course::Follow(follower) => Ok(Piece { report, ..Piece::stream(follower, cache_status) }),
         Course::Ask(right, fallback) => {
-            request.report = report;
+            request.cache.report = report;
             let filling = match right {
-                Right::Fill(permit) | Right::Apart(permit) if request.wish.no_store => Filling::Along(permit),
+                Right::Fill(permit) | Right::Apart(permit) if request.cache.wish.no_store => {
+                    Filling::Along(permit)
+                }
                 Right::Fill(permit) | Right::Apart(permit) => Filling::Permit(permit),
                 Right::None => Filling::Along(course::beside(&request, cache, key)),
             };
@@ -183,7 +185,7 @@ fn of_entry(mut report: Option<Box<CacheReport>>, entry: Arc<Entry>, status: Opt
 
 /// Fetches a piece in its own task and reads along.
 async fn ask(request: Request, filling: Filling, fallback: Option<Rc<Hit>>) -> Result<Piece, Proxied> {
-    let cache_status = request.cache_status;
+    let cache_status = request.cache.status;
     let (tap, opened) = oneshot::channel();
     let stale = fallback.clone();
     let counted = (request.worker.clone(), counting::cache_zone(&request));

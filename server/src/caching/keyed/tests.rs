@@ -43,9 +43,9 @@ fn the_text_of_a_key_is_nginx_s() {
 fn an_internal_redirect_has_the_key_of_where_it_goes() {
     let key_of = |uri: &str| {
         let mut request = request("", &get("/xb?c=1", ""));
-        request.uri = uri.as_bytes().to_vec();
-        request.arguments = Arguments::Replaced(b"d=2".to_vec());
-        request.is_rewritten = true;
+        request.route.uri = uri.as_bytes().to_vec();
+        request.route.arguments = Arguments::Replaced(b"d=2".to_vec());
+        request.route.is_rewritten = true;
         let proxy = request.location().settings.pass().expect("it is proxied");
         key(&request, proxy.cache.as_ref().expect("it is cached")).expect("it is short")
     };

@@ -25,7 +25,7 @@ pub(super) enum Closing {
 
 impl Connection {
     pub(super) fn left(&mut self, mut request: Box<Request>, status: u16) {
-        request.bytes.append(self.client.rest());
+        request.received.bytes.append(self.client.rest());
         request.sent.status = status;
         request.keep_alive = false;
         self.conclude(request, clock::now());

@@ -37,16 +37,18 @@ impl Connection {
                     None => {
                         self.client.deadline().clear();
                         let request = pending.insert(self.accepted.new_request());
-                        request.pipelined = waited;
+                        request.received.pipelined = waited;
                         request
                     }
                 };
-                let mut parsed = request.head.parse(self.client.rest(), &self.accepted.head_limits());
+                let mut parsed =
+                    request.received.head.parse(self.client.rest(), &self.accepted.head_limits());
                 if parsed == Err(HeadError::FieldsTooLarge)
-                    && let Some(wider) = self.accepted.wider_limits(&request.head, self.client.rest())
+                    && let Some(wider) =
+                        self.accepted.wider_limits(&request.received.head, self.client.rest())
                 {
-                    request.head.clear();
-                    parsed = request.head.parse(self.client.rest(), &wider);
+                    request.received.head.clear();
+                    parsed = request.received.head.parse(self.client.rest(), &wider);
                 }
                 match parsed {
                     Ok(Progress::Complete) => {
@@ -58,7 +60,7 @@ impl Connection {
                     Ok(Progress::Partial) => {}
                     Err(error) => {
                         let mut request = pending.take().expect("it was put there above");
-                        request.bytes.append(self.client.rest());
+                        request.received.bytes.append(self.client.rest());
                         return Poll::Ready(HeadOutcome::Refused(request, error));
                     }
                 }
@@ -86,7 +88,7 @@ impl Connection {
         let awaits = match pending {
             None => Awaits::Request(self.accepted.last_used),
             Some(request) => {
-                Awaits::Head(idle_since(request.started, self.client.rest().len(), clock::now()))
+                Awaits::Head(idle_since(request.received.started, self.client.rest().len(), clock::now()))
             }
         };
         self.client.wait(awaits, cx.waker());
@@ -117,25 +119,25 @@ impl Connection {
 
     fn take_head(&mut self, mut request: Box<Request>) -> Box<Request> {
         let rest = self.client.rest();
-        let length = request.head.length;
+        let length = request.received.head.length;
         if length <= COPIED {
-            request.bytes.extend_from_slice(&rest[..length]);
+            request.received.bytes.extend_from_slice(&rest[..length]);
             if rest.len() == length {
                 rest.clear();
             } else {
                 rest.drain(..length);
             }
         } else if rest.len() == length {
-            std::mem::swap(&mut request.bytes, rest);
+            std::mem::swap(&mut request.received.bytes, rest);
             if rest.capacity() < buffers::SIZE {
                 // It held a head only; what is read next wants a buffer.
                 *rest = Vec::new();
             }
         } else {
-            request.bytes.extend_from_slice(&rest[..length]);
+            request.received.bytes.extend_from_slice(&rest[..length]);
             rest.drain(..length);
         }
-        request.method = request.head.method;
+        request.method = request.received.head.method;
         request
     }
 }

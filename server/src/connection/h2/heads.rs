@@ -92,8 +92,14 @@ impl Http2Connection {
         let takes_on = self.departure.takes_requests();
         let mut request = self.accepted.new_request();
         let limits = self.accepted.head_limits();
-        let decoded =
-            decode_request(&mut self.decoder, block, &mut request.bytes, &mut request.head, &limits, true);
+        let decoded = decode_request(
+            &mut self.decoder,
+            block,
+            &mut request.received.bytes,
+            &mut request.received.head,
+            &limits,
+            true,
+        );
         match decoded {
             Err(RequestError::Compression(what)) => {
                 return Err(Fate::Broken(ErrorCode::CompressionError, what));
@@ -116,7 +122,7 @@ impl Http2Connection {
         }
         match decoded {
             Ok(extra) => {
-                request.method = request.head.method;
+                request.method = request.received.head.method;
                 match extra.protocol {
                     None => {}
                     Some(ConnectProtocol::WebSocket) => websocket::as_upgrade(&mut request),
@@ -125,7 +131,7 @@ impl Http2Connection {
                         return Ok(());
                     }
                 }
-                request.head.length = block.len();
+                request.received.head.length = block.len();
                 let asked = || request.field(FieldId::Priority).map(Priority::of);
                 let priority = early.or_else(asked).unwrap_or_default();
                 let Place { stream, has_ended, .. } = place;
@@ -133,9 +139,9 @@ impl Http2Connection {
                 Ok(())
             }
             Err(error) => {
-                request.bytes.clear();
-                request.head.clear();
-                request.head.version = Version::Http2;
+                request.received.bytes.clear();
+                request.received.head.clear();
+                request.received.head.version = Version::Http2;
                 let flaw = matches!(error, RequestError::Malformed(_)).then_some(ErrorCode::ProtocolError);
                 let status = match error {
                     RequestError::TooMany => failure::TOO_MANY_FIELDS,

@@ -61,7 +61,7 @@ impl Http2Connection {
         if let Err(status) = admitted {
             return self.refuse(place, request, status, "a request that was refused", None);
         }
-        request.framing = match (request.framing, has_ended) {
+        request.received.framing = match (request.received.framing, has_ended) {
             (Framing::Length(0) | Framing::None, true) => Framing::None,
             // It is not as long as it says (RFC 9113 §8.1.1).
             (_, true) => {
@@ -73,7 +73,8 @@ impl Http2Connection {
             (Framing::None, false) => Framing::Close,
             (framing, false) => framing,
         };
-        let now = Now { unix_milliseconds: clock::wall().unix_milliseconds(), instant: request.started };
+        let now =
+            Now { unix_milliseconds: clock::wall().unix_milliseconds(), instant: request.received.started };
         let mut out = buffers::take();
         let step = phase::decide(&mut request, From::Server, now, &mut out);
         if let Step::Ready(ready) = &step
@@ -85,7 +86,7 @@ impl Http2Connection {
             buffers::give(out);
             self.ended.close(id);
             self.patience.earn();
-            let now = request.started;
+            let now = request.received.started;
             return self.accepted.record(request, now);
         }
         let stream = self.open(id, &request, has_ended, priority);
@@ -142,7 +143,7 @@ impl Http2Connection {
     }
 
     fn open(&mut self, id: u32, request: &Request, has_ended: bool, priority: Priority) -> Rc<Http2Stream> {
-        let announced = match request.framing {
+        let announced = match request.received.framing {
             Framing::Length(length) => Some(length),
             Framing::None | Framing::Chunked | Framing::Close => None,
         };
@@ -168,7 +169,7 @@ impl Http2Connection {
         let Served { request, stream, is_whole, refusal } = served;
         let has_asked = request.has_asked.get();
         // A body that its client made wrong ends what an upstream was asked for as a reset does.
-        let is_flawed = stream.is_spoiled() || request.body.is_refused();
+        let is_flawed = stream.is_spoiled() || request.received.body.is_refused();
         // Being told that a request is none is nothing to be thanked for.
         if is_whole && refusal.is_none() && !is_flawed {
             self.patience.earn();

@@ -3,7 +3,7 @@
 //! Configurations, rights and upstreams then have one kind of them. The 101 that comes of it is a 200 on the stream, which `gateway/tunnel`
 //! says. Before: `heads`.
 
-use crate::request::Request;
+use crate::request::{Received, Request};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use millstream_wire::{Field, FieldId, Method, Span};
@@ -14,7 +14,7 @@ const KEY: &str = "sec-websocket-key";
 pub(super) fn as_upgrade(request: &mut Request) {
     request.method = Method::Get;
     // The client has no use for one (RFC 8441 §5), and a request has one of them (RFC 6455 §11.3.1).
-    let Request { bytes, head, .. } = request;
+    let Received { bytes, head, .. } = &mut request.received;
     head.fields.retain(|field| !field.name(bytes).eq_ignore_ascii_case(KEY.as_bytes()));
     // It only has to be another one each time.
     let key = STANDARD.encode(&request.id()[..16]);
@@ -23,10 +23,10 @@ pub(super) fn as_upgrade(request: &mut Request) {
         (FieldId::Upgrade, "upgrade", "websocket"),
         (FieldId::Other, KEY, key.as_str()),
     ] {
-        let start = request.bytes.len();
+        let start = request.received.bytes.len();
         let value_at = start + name.len() + b": ".len();
-        request.bytes.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
+        request.received.bytes.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
         let place = |start: usize, text: &str| Span::new(start, start + text.len());
-        request.head.fields.push(Field::new(id, place(start, name), place(value_at, value)));
+        request.received.head.fields.push(Field::new(id, place(start, name), place(value_at, value)));
     }
 }

@@ -153,7 +153,7 @@ impl Ssi {
     }
 
     fn fail(&self, request: &Request, what: &str, out: &mut Vec<u8>) {
-        let (line, uri) = (self.parser.line(), String::from_utf8_lossy(&request.uri));
+        let (line, uri) = (self.parser.line(), String::from_utf8_lossy(&request.route.uri));
         failure::log(request, Level::Error, format_args!("{what} in line {line} of \"{uri}\""));
         if !self.is_silent {
             out.extend_from_slice(&self.message);
@@ -285,8 +285,8 @@ impl Ssi {
         }
         let mut uri = text::evaluate(request, &uri)?;
         if !uri.starts_with(b"/") {
-            let folder = request.uri.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);
-            uri.splice(0..0, request.uri[..folder].iter().copied());
+            let folder = request.route.uri.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);
+            uri.splice(0..0, request.route.uri[..folder].iter().copied());
         }
         let Some((path, query)) = target::safe(&uri) else {
             return Err(format!("unsafe URI \"{}\" was detected", String::from_utf8_lossy(&uri)));
@@ -295,7 +295,7 @@ impl Ssi {
             None => None,
             Some(name) => Some(self.stub(&request.sheet().page, &name)?),
         };
-        if request.wanted == Some(SubrequestPart::Variable) {
+        if request.descent.wanted == Some(SubrequestPart::Variable) {
             return Err(format!("nested in-memory subrequest \"{}\"", String::from_utf8_lossy(&path)));
         }
         if !request.sheet().may_ask() {

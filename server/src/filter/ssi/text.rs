@@ -18,7 +18,7 @@ const MATCHING: usize = 32;
 
 pub(super) fn variable(request: &Request, name: &[u8]) -> Option<Bytes> {
     let name = name.to_ascii_lowercase();
-    if let Some(sheet) = request.sheet.get()
+    if let Some(sheet) = request.reply.sheet.get()
         && let Some(value) = sheet.page.value(&name)
     {
         return Some(value);

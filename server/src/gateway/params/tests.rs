@@ -13,7 +13,7 @@ fn sent(words: &str, request: &str, framed: RequestFraming) -> Vec<(String, Stri
     let mut request = admitted(&worker(&http), request);
     admission::route(&mut request).expect("it is decided");
     let generation = request.generation.clone();
-    let settings = &generation.http().location(request.location).settings;
+    let settings = &generation.http().location(request.route.location).settings;
     let proxy = settings.pass().expect("it is passed on");
     let plan = RequestPlan {
         request: &request,

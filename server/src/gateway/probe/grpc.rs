@@ -19,11 +19,11 @@ pub(crate) async fn probe_grpc(
     kept: &mut Option<GrpcConnection>,
 ) -> Result<GrpcReply, ProbeError> {
     let generation = request.generation.clone();
-    let pass = generation.http().location(request.location).settings.pass();
+    let pass = generation.http().location(request.route.location).settings.pass();
     let pass = pass.ok_or(ProbeError::Unspeakable)?;
     let known = destination::known(request, &generation, pass).ok_or(ProbeError::Unspeakable)?;
     let scheme = if known.dial.secured.is_some() { "https" } else { "http" };
-    let base = format!("{scheme}://{}", String::from_utf8_lossy(&request.host));
+    let base = format!("{scheme}://{}", String::from_utf8_lossy(&request.route.host));
     let call = GrpcCall { base: &base, path, fields: &[], message };
     if let Some(mut connection) = kept.take()
         && connection.is_ready().await

@@ -15,9 +15,9 @@ fn sent(words: &str, fields: &str, cached: bool) -> String {
     let head = format!("GET / HTTP/1.1\r\nHost: api.example\r\n{fields}\r\n");
     let mut request = admitted(&worker(&http), &head);
     admission::route(&mut request).expect("it is decided");
-    request.cache_status = cached.then_some(CacheStatus::Miss);
+    request.cache.status = cached.then_some(CacheStatus::Miss);
     let generation = request.generation.clone();
-    let settings = &generation.http().location(request.location).settings;
+    let settings = &generation.http().location(request.route.location).settings;
     let proxy = settings.pass().expect("it is proxied");
     let plan = RequestPlan {
         request: &request,

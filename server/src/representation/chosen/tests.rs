@@ -135,7 +135,7 @@ fn a_head_says_what_goes_with_it() {
         let unmet =
             chosen.shape(&mut request, Headers::default(), 200, Some(10)).expect_err("it is an error");
         assert_eq!(refuse(&mut request, unmet), status);
-        let fields = request.accel_fields.take().unwrap_or_default();
+        let fields = request.descent.accel_fields.take().unwrap_or_default();
         assert_eq!(fields.view().get(FieldId::ContentRange), said, "{status}");
     }
 }

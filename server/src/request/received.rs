@@ -1,0 +1,49 @@
+//! What came: the head with its bytes, the body, and when.
+
+use super::{BodyFile, ClientAddress, KeptBody};
+use millstream_wire::h1::framing::Framing;
+use millstream_wire::h1::head::RequestHead;
+use std::time::Instant;
+
+pub struct Received {
+    pub bytes: Vec<u8>,
+    /// Spans point into `bytes`.
+    pub head: RequestHead,
+    pub framing: Framing,
+    /// The client by `realip`, if not the peer.
+    pub client: Option<ClientAddress>,
+    /// Time of its first byte.
+    pub started: Instant,
+    /// Whether it waited in the buffer behind another request.
+    pub pipelined: bool,
+    pub body: KeptBody,
+    pub body_file: Option<Box<BodyFile>>,
+    /// Bytes of the body as received, chunk framing included.
+    pub body_received: u64,
+    /// Bytes of the body so far without its framing; for a subrequest, the length that its parent knew.
+    pub body_octets: u64,
+}
+
+impl Received {
+    pub(super) fn at(now: Instant) -> Received {
+        Received {
+            bytes: Vec::new(),
+            head: RequestHead::default(),
+            framing: Framing::None,
+            client: None,
+            started: now,
+            pipelined: false,
+            body: KeptBody::Unread,
+            body_file: None,
+            body_received: 0,
+            body_octets: 0,
+        }
+    }
+
+    pub(super) fn clear(&mut self, now: Instant) {
+        self.bytes.clear();
+        self.head.clear();
+        let (bytes, head) = (std::mem::take(&mut self.bytes), std::mem::take(&mut self.head));
+        *self = Received { bytes, head, ..Received::at(now) };
+    }
+}
