@@ -21,7 +21,7 @@ use millstream_net::address::Address;
 use millstream_net::resolver::{LookUps, Resolver};
 use millstream_net::{clock, limits};
 use millstream_server::generation::Shared;
-use millstream_server::left_out;
+use millstream_server::left_out::LeftOut;
 use millstream_server::limit_zone::connections::ConnectionZone;
 use millstream_server::limit_zone::requests::RequestZone;
 use millstream_server::route::server_name::HostTable;
@@ -123,7 +123,7 @@ pub fn assemble(
         registry: Arc::clone(registry),
         recorder: previous.map(|shared| shared.recorder.clone()).unwrap_or_default(),
         keeps_sent_heads,
-        left_out: left_out::read_by(http),
+        left_out: LeftOut::read_by(http),
         names_bodies: keys_name_bodies(http),
         names_body_files: reads(http, is_of_body_file),
         keeps_upstream_heads: reads(http, is_of_upstream_head),

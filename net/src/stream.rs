@@ -20,6 +20,7 @@ use crate::buffers;
 use crate::timer::{Deadline, Elapsed};
 use bytes::BufMut;
 use rustix::fs::sendfile;
+use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
@@ -263,6 +264,18 @@ impl Stream {
             Stream::Tcp(socket, _) => nothing(socket.try_read(&mut [0])),
             Stream::Unix(socket) => nothing(socket.try_read(&mut [0])),
             Stream::Tls(encrypted) => !encrypted.has_plaintext() && encrypted.transport().is_quiet(),
+        }
+    }
+
+    /// [`Stream::is_quiet`], by the kernel's word: what came a moment ago counts too. Consumes nothing.
+    pub fn is_silent(&self) -> bool {
+        let silent = |socket: BorrowedFd<'_>| {
+            matches!(recv(socket, &mut [0], RecvFlags::PEEK | RecvFlags::DONTWAIT), Err(Errno::AGAIN))
+        };
+        match self {
+            Stream::Tcp(socket, _) => silent(socket.as_fd()),
+            Stream::Unix(socket) => silent(socket.as_fd()),
+            Stream::Tls(encrypted) => !encrypted.has_plaintext() && encrypted.transport().is_silent(),
         }
     }
 

@@ -4,7 +4,7 @@
 
 use crate::admission;
 use crate::generation::{Bounds, Generation, Shared};
-use crate::left_out;
+use crate::left_out::LeftOut;
 use crate::request::{ConnectionFacts, Request};
 use crate::route::server_name::HostTable;
 use crate::status_zones::StatusZones;
@@ -62,7 +62,7 @@ pub(crate) fn worker(http: &str) -> Rc<Worker> {
         registry: registry.clone(),
         recorder: Arc::default(),
         keeps_sent_heads: true,
-        left_out: left_out::read_by(conf),
+        left_out: LeftOut::read_by(conf),
         names_bodies: false,
         names_body_files: false,
         keeps_upstream_heads: true,

@@ -87,7 +87,7 @@ pub struct Shared {
     pub recorder: Arc<Recorder>,
     /// Whether a template reads `$sent_http_`, so that heads are kept for the log.
     pub keeps_sent_heads: bool,
-    pub left_out: Box<[LeftOut]>,
+    pub left_out: LeftOut,
     /// Whether a cache key contains `$request_body`.
     pub names_bodies: bool,
     /// Whether anything reads `$request_body_file`.

@@ -76,6 +76,12 @@ impl Method {
         matches!(self, Get | Head | Options | Trace | Query | Propfind | Report | Search)
     }
 
+    /// Whether a body in the request has no meaning that all servers know (RFC 9110 §9.3.1, §9.3.2, §9.3.5): some
+    /// leave it unread, and take it for the next request.
+    pub fn has_no_use_for_body(self) -> bool {
+        matches!(self, Method::Get | Method::Head | Method::Delete | Method::Options | Method::Trace)
+    }
+
     /// Whether repeating the request has the same effect (RFC 9110 §9.2.2), so that it may be retried on
     /// another upstream. Unknown methods count as not idempotent.
     pub fn is_idempotent(self) -> bool {

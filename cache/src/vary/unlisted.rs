@@ -122,26 +122,27 @@ const OTHERS: &[(&str, Meaningless)] = &[
     ("sec-ch-ua-platform", Program),
 ];
 
-fn is_listed(id: FieldId, name: &[u8]) -> bool {
-    match id {
-        // A note is told, whatever it is called.
-        FieldId::Other if name.starts_with(b"=") => false,
-        FieldId::Other => {
-            OTHERS.iter().any(|(known, _)| name.eq_ignore_ascii_case(known.as_bytes()))
-                || name == super::ADDRESS
-                || is_credential(id, name)
-                || is_client_address(name)
-        }
-        id => known(id).is_some() || is_credential(id, name),
-    }
+fn meaning(id: FieldId, name: &[u8]) -> Option<Meaningless> {
+    let of_other = || OTHERS.iter().find(|(known, _)| name.eq_ignore_ascii_case(known.as_bytes()));
+    known(id).or_else(|| of_other().filter(|_| id == FieldId::Other).map(|(_, meaning)| *meaning))
 }
 
-/// Whether requests that differ in this field alone may share a response, although it is neither a credential nor an address.
+fn is_listed(id: FieldId, name: &[u8]) -> bool {
+    // A note is told, whatever it is called.
+    !name.starts_with(b"=")
+        && (meaning(id, name).is_some()
+            || name == super::ADDRESS
+            || is_credential(id, name)
+            || id == FieldId::Other && is_client_address(name))
+}
+
+/// Whether requests that differ in this field alone share responses, and a configuration may decide by it: it is neither a
+/// credential, nor an address, nor different for every request.
 pub fn leaves_out(name: &[u8]) -> bool {
     let id = FieldId::of(name);
     // Forwarded names host and scheme besides.
     let is_address = is_client_address(name) && id != FieldId::Forwarded;
-    is_listed(id, name) && !is_credential(id, name) && !is_address
+    meaning(id, name).is_some_and(|meaning| meaning != Trace) && !is_credential(id, name) && !is_address
 }
 
 /// Whether a telephone's browser asks, by the word that all of them have: pages for these are the one thing
@@ -215,7 +216,8 @@ mod tests {
             assert_eq!(said(&[(name, "a")]), "", "{name}");
             assert_eq!(said(&[(&format!("={name}"), "a")]), format!("={name}:a\n"));
         }
-        for name in ["x-tenant", "authorization", "cookie", "x-forwarded-for"] {
+        for name in ["x-tenant", "authorization", "cookie", "x-forwarded-for", "traceparent", "x-request-id"]
+        {
             assert!(!leaves_out(name.as_bytes()), "{name}");
         }
     }

@@ -91,7 +91,7 @@ mod written;
 
 pub use crate::reading::Need;
 use crate::reading::Reading;
-use crate::template::Template;
+use crate::template::{Template, Variable};
 pub use row::{Apply, MANY, Repeat, Row, Words};
 pub use written::Written;
 
@@ -324,6 +324,20 @@ impl Settings {
 
     pub fn cache(&self) -> Option<&ProxyCache> {
         self.pass()?.cache.as_ref()
+    }
+
+    /// Whether anything but the replacement of a `rewrite` reads `$1` to `$9`.
+    pub fn reads_captures(&self) -> bool {
+        let mut replacements = Vec::new();
+        for instruction in self.rewrite.script.iter() {
+            if let rewrite::Instruction::Rewrite(rewrite) = instruction {
+                rewrite.templates(&mut replacements);
+            }
+        }
+        self.templates().into_iter().any(|template| {
+            template.variables().any(|variable| matches!(variable, Variable::Capture(_)))
+                && !replacements.iter().any(|other| std::ptr::eq(*other, template))
+        })
     }
 
     /// Those [`templates`](Settings::templates) that a stored response may depend on: not those of logs and traces, of what is

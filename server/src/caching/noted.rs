@@ -2,7 +2,7 @@
 //!
 //! Before: `left_out`. Next: `keyed`.
 
-use crate::left_out::LeftOut;
+use crate::left_out::ReadVariable;
 use crate::request::Request;
 use crate::variables;
 use millstream_conf::model::ProxyCache;
@@ -11,11 +11,23 @@ use millstream_wire::field::Field;
 use millstream_wire::{FieldId, Span};
 use std::borrow::Cow;
 
-/// Appends a line for each that is neither empty nor in the key.
+/// Appends a line for each that is neither empty nor in the key, and for the blocks that have led here.
 pub(super) fn append(request: &mut Request, cache: &ProxyCache) {
     let generation = request.generation.clone();
+    let left_out = &generation.shared.left_out;
+    let (own, location) = (request.server().own, request.route.location);
+    if let Some(block) = left_out.block(own, location) {
+        add(request, b"=block", &escaped(&block));
+    }
+    let mut read = left_out.variables(own, location, request.descent.is_internal).peekable();
+    if read.peek().is_none() {
+        return;
+    }
+    // What is read here is not read yet: a later location may read another value, and captures are the last expression's.
+    let apart = request.route.apart();
+    let kept = std::mem::replace(&mut request.route, apart);
     let mut value = buffers::take();
-    for LeftOut { note, variable } in &generation.shared.left_out {
+    for ReadVariable { note, variable } in read {
         if cache.key.variables().any(|named| named == variable) {
             continue;
         }
@@ -26,6 +38,7 @@ pub(super) fn append(request: &mut Request, cache: &ProxyCache) {
         }
     }
     buffers::give(value);
+    request.route = kept;
 }
 
 pub(super) fn add(request: &mut Request, name: &[u8], value: &[u8]) {

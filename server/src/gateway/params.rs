@@ -17,7 +17,7 @@ use super::request_head::{RequestFraming, RequestPlan, conditions, going_on};
 use crate::variables;
 use millstream_conf::model::{Param, Says, Variable};
 use millstream_conf::variables::Builtin;
-use millstream_wire::cgi_name;
+use std::collections::HashMap;
 
 pub(super) use fastcgi::write as write_fastcgi;
 pub(super) use scgi::write as write_scgi;
@@ -51,21 +51,25 @@ fn each(plan: &RequestPlan<'_>, params: &[Param], mut give: impl FnMut(&[u8], &[
             give(b"HTTP_HOST", &value);
         }
     }
-    let fields: Vec<_> = going_on(plan).map(|(_, field, line)| (field, line)).collect();
-    for (at, (field, _)) in fields.iter().enumerate() {
-        let is_same = |(other, _): &&(&[u8], &[u8])| cgi_name::is_same(field, other);
-        if field.eq_ignore_ascii_case(b"proxy") || fields[..at].iter().any(|other| is_same(&other)) {
-            continue;
-        }
-        value.clear();
-        for (_, line) in fields[at..].iter().filter(is_same) {
-            if !value.is_empty() {
-                value.extend_from_slice(if field.eq_ignore_ascii_case(b"cookie") { b"; " } else { b", " });
+    // A client may send a thousand fields: each is compared with none of the others.
+    let (mut joined, mut places) = (Vec::<(Vec<u8>, Vec<u8>)>::new(), HashMap::<Vec<u8>, usize>::new());
+    for (_, field, line) in going_on(plan).filter(|(_, field, _)| !field.eq_ignore_ascii_case(b"proxy")) {
+        let parameter = parameter(field, &mut name);
+        match places.get(parameter) {
+            Some(&at) => {
+                let value = &mut joined[at].1;
+                if !value.is_empty() {
+                    value.extend_from_slice(if parameter == b"HTTP_COOKIE" { b"; " } else { b", " });
+                }
+                value.extend_from_slice(line);
             }
-            value.extend_from_slice(line);
+            None => {
+                places.insert(parameter.to_vec(), joined.len());
+                joined.push((parameter.to_vec(), line.to_vec()));
+            }
         }
-        give(parameter(field, &mut name), &value);
     }
+    joined.iter().for_each(|(name, value)| give(name, value));
 }
 
 fn evaluate(param: &Param, plan: &RequestPlan<'_>, out: &mut Vec<u8>) {

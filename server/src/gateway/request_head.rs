@@ -35,6 +35,12 @@ pub(super) enum RequestFraming {
     Chunked,
 }
 
+impl RequestFraming {
+    fn has_body(self) -> bool {
+        !matches!(self, RequestFraming::None | RequestFraming::Length(0))
+    }
+}
+
 pub(super) struct RequestPlan<'a> {
     pub(super) request: &'a Request,
     pub(super) proxy: &'a Pass,
@@ -68,10 +74,13 @@ pub(super) fn write(out: &mut Vec<u8>, plan: &RequestPlan<'_>, http: &HttpPass) 
     }
     buffers::give(host);
     let is_upgrade = plan.request.is_upgrade();
+    // What a server leaves unread it takes for the next request on the connection: someone else's.
+    let is_last = written.keep && plan.method.has_no_use_for_body() && plan.framed.has_body();
     let may_switch = plan.request.may_switch();
     for set in &http.set_headers {
         if !(is_host(set)
             || is_upgrade && is_of_upgrade(&set.name)
+            || is_last && set.name.eq_ignore_ascii_case("connection")
             || !may_switch && asks_to_switch(plan.request, set))
         {
             append_set(out, plan, set, &mut written);
@@ -80,6 +89,9 @@ pub(super) fn write(out: &mut Vec<u8>, plan: &RequestPlan<'_>, http: &HttpPass) 
     if is_upgrade {
         append_upgrade(out, plan.request);
         written.upgrade = true;
+    } else if is_last {
+        encode::field(out, b"Connection", b"close");
+        written.keep = false;
     }
     match plan.framed {
         RequestFraming::None if sets_length(plan, b"0") => encode::field(out, b"Content-Length", b"0"),

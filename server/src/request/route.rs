@@ -56,7 +56,7 @@ impl Route {
     }
 
     /// A copy that no longer shares its variables.
-    pub(super) fn apart(&self) -> Route {
+    pub fn apart(&self) -> Route {
         Route { slots: Rc::new(Slots::clone(&self.slots)), ..self.clone() }
     }
 

@@ -100,7 +100,7 @@ fn of_variable(variable: &Variable, request: &Request) -> Shows {
         (Variable::Builtin(builtin), _) if builtin.is_of_certificate() => {
             if client_certificate::shown(request).is_some() { Shows::WHO } else { Shows::NOTHING }
         }
-        (_, Source::Common | Source::Connection) => Shows::NOTHING,
+        (_, Source::Common | Source::Once | Source::Connection) => Shows::NOTHING,
         (_, Source::Address) => Shows::ADDRESS,
         (_, Source::Field) => Shows::FIELD,
         (_, Source::Who) => Shows::WHO,

@@ -1,12 +1,13 @@
 //! What comes over a connection that idled is what comes over a new one, whatever the API does with it.
 
-use std::io::ErrorKind;
-use std::sync::Arc;
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use millstream_tests::client::Answer;
 use millstream_tests::gate::Gate;
-use millstream_tests::origin::{Origin, Step};
+use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::server::Server;
 use millstream_tests::wait;
 
@@ -141,4 +142,86 @@ fn a_client_that_leaves_is_noticed_while_an_idle_connection_is_asked() {
     });
     gate.open();
     assert_eq!(origin.connections(), 1);
+}
+
+/// An API that reads no bodies: what follows a head is the next head, as with Python's http.server.
+fn reads_no_bodies() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("it is bound").port();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            std::thread::spawn(move || {
+                let (mut came, mut piece) = (Vec::new(), [0; 4096]);
+                while let Ok(count @ 1..) = stream.read(&mut piece) {
+                    came.extend_from_slice(&piece[..count]);
+                    while let Some(end) = came.windows(4).position(|window| window == b"\r\n\r\n") {
+                        let head = String::from_utf8_lossy(&came[..end]).into_owned();
+                        came.drain(..end + 4);
+                        let target = head.split(' ').nth(1).unwrap_or_default().to_owned();
+                        let length = target.len();
+                        let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{target}");
+                        if stream.write_all(answer.as_bytes()).is_err()
+                            || head.to_ascii_lowercase().contains("\r\nconnection: close")
+                        {
+                            return;
+                        }
+                    }
+                }
+            });
+        }
+    });
+    port
+}
+
+#[test]
+fn a_body_that_the_api_leaves_unread_is_nobodys_request() {
+    let server = Server::start(PROXY, &[("API", &format!("127.0.0.1:{}", reads_no_bodies()))]);
+    for (method, framed) in [
+        ("GET", "Content-Length: 33\r\n\r\nGET /evil HTTP/1.1\r\nHost: api\r\n\r\n"),
+        ("GET", "Content-Length: 28\r\n\r\nGET /evil HTTP/1.1\r\nX-Take: "),
+        (
+            "GET",
+            "Transfer-Encoding: chunked\r\n\r\n21\r\nGET /evil HTTP/1.1\r\nHost: api\r\n\r\n\r\n0\r\n\r\n",
+        ),
+        ("HEAD", "Content-Length: 33\r\n\r\nGET /evil HTTP/1.1\r\nHost: api\r\n\r\n"),
+        ("DELETE", "Content-Length: 33\r\n\r\nGET /evil HTTP/1.1\r\nHost: api\r\n\r\n"),
+        ("OPTIONS", "Content-Length: 33\r\n\r\nGET /evil HTTP/1.1\r\nHost: api\r\n\r\n"),
+    ] {
+        for round in 0..3 {
+            let mut client = server.client();
+            client.send(format!("{method} /kept/own HTTP/1.1\r\nHost: a\r\n{framed}")).expect("it is open");
+            let (others, own) = (format!("/others-{round}"), format!("/kept/others-{round}"));
+            assert_eq!(client.answer_to(method).expect("an answer").status, 200, "{method} {framed}");
+            assert_eq!(server.get(&own).text(), others, "{method} {framed}");
+        }
+    }
+}
+
+#[test]
+fn a_body_where_none_may_be_is_nobodys_answer() {
+    let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil";
+    for (method, head) in [
+        ("HEAD", format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", evil.len())),
+        ("GET", "HTTP/1.1 204 No Content\r\n\r\n".to_owned()),
+        ("GET", format!("HTTP/1.1 204 No Content\r\nContent-Length: {}\r\n\r\n", evil.len())),
+        ("GET", "HTTP/1.1 304 Not Modified\r\n\r\n".to_owned()),
+    ] {
+        let (gate, written) = (Arc::new(Gate::default()), Arc::new(Mutex::new(Vec::new())));
+        let then = (gate.clone(), written.clone());
+        let origin = Origin::start(move |request| match request.target() {
+            "/odd" => vec![
+                Step::Send(head.clone().into_bytes()),
+                Step::Pass(then.0.clone()),
+                Step::Send(evil.as_bytes().to_vec()),
+                Step::Note(then.1.clone()),
+            ],
+            _ => answer(200, &[], b"own"),
+        });
+        let server = Server::start(PROXY, &[("API", &origin.address())]);
+        let odd = server.request(method, "/kept/odd", &[]);
+        assert!(matches!(odd.status, 200 | 204 | 304));
+        gate.open();
+        wait::until("the body is written", || !written.lock().expect("nobody panics with it").is_empty());
+        assert_eq!(server.get("/kept/own").text(), "own", "{method}");
+    }
 }

@@ -29,6 +29,7 @@ mod slow_peers;
 mod idle_connections;
 mod grpc;
 mod handed_on;
+mod left_out;
 mod heads;
 mod refused_heads;
 mod trailers;

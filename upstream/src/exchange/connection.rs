@@ -78,6 +78,8 @@ pub struct Connection {
     /// Kept as long as the connection lives, such as its slot among a worker's connections.
     held: Option<Box<dyn Held>>,
     waiting: bool,
+    /// Whether the last answer had no body whatever its fields said, so that a server may have written one all the same.
+    is_bodiless: bool,
     pace: Option<Box<Pace>>,
 }
 
@@ -122,6 +124,7 @@ impl Connection {
             lease: None,
             held: None,
             waiting: false,
+            is_bodiless: false,
         }
     }
 
@@ -267,7 +270,10 @@ impl Connection {
 
     /// Whether an idle connection is open and nothing has arrived.
     pub(crate) fn is_quiet(&self) -> bool {
-        matches!(&self.over, Over::Socket(stream) if stream.is_quiet())
+        match &self.over {
+            Over::Socket(stream) => stream.is_quiet() && (!self.is_bodiless || stream.is_silent()),
+            Over::Call(_) => false,
+        }
     }
 
     /// Ready once an idle connection was closed, or received anything other than the last record of its

@@ -6,7 +6,7 @@ use crate::error::ExchangeError;
 use millstream_wire::h1::encode;
 use millstream_wire::h1::framing::{self, Framing};
 use millstream_wire::h1::head::ResponseHead;
-use millstream_wire::{Fields, Method, Version};
+use millstream_wire::{FieldId, Fields, Method, Version};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Http1 {
@@ -42,6 +42,13 @@ pub(super) fn accept(
     let keep = head.version == Version::Http11
         && head.status != 101
         && framing != Framing::Close
-        && !fields.connection_lists("close");
+        && !fields.connection_lists("close")
+        && !(head.status == 204 && announces_body(fields));
     Ok((framing, keep))
+}
+
+/// Of a 204, against RFC 9110 §8.6: the body may follow.
+fn announces_body(fields: Fields<'_>) -> bool {
+    fields.has(FieldId::TransferEncoding)
+        || fields.get(FieldId::ContentLength).is_some_and(|length| length != b"0")
 }

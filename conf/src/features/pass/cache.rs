@@ -111,7 +111,7 @@ macro_rules! rows {
                 Apply::Pass($family, cache::zone)),
             once(concat!($prefix, "_cache_key"), HTTP_SERVER_LOCATION, (1, 1), "string",
                 "$scheme$proxy_host$request_uri",
-                "Sets the key of cached responses. For FastCGI, uwsgi and SCGI, the default is `$scheme$host$request_uri$uri`.",
+                "Sets the key of cached responses. For FastCGI, uwsgi and SCGI, the default is `$scheme$host$is_request_port$request_port$request_uri$uri`.",
                 Apply::Pass($family, cache::key)),
             often(concat!($prefix, "_cache_ignore_args"), HTTP_SERVER_LOCATION, (1, MANY), "off | name …", "off",
                 "Excludes arguments of the query string from the key, such as those of campaigns (`utm_* gclid fbclid`). In a name, `*` stands for \

@@ -146,6 +146,7 @@ impl Connection {
         }
         let (framing, keep) = self.speaker.accept(self.method, head, fields)?;
         self.keep &= keep;
+        self.is_bodiless = self.method == Method::Head || matches!(head.status, 204 | 304);
         self.body = Body::of(framing);
         Ok(())
     }

@@ -270,8 +270,18 @@ fn default_key(family: Family) -> Template {
             (DEFAULT_CACHE_KEY, [Fixed(Builtin::Scheme), Variable::SentOrigin, Variable::SentTarget].into())
         }
         _ => (
-            "$scheme$host$request_uri$uri",
-            [Builtin::Scheme, Builtin::Host, Builtin::RequestUri, Builtin::Uri].map(Fixed).into(),
+            "$scheme$host$is_request_port$request_port$request_uri$uri",
+            // The host with the port is sent as HTTP_HOST.
+            [
+                Builtin::Scheme,
+                Builtin::Host,
+                Builtin::IsRequestPort,
+                Builtin::RequestPort,
+                Builtin::RequestUri,
+                Builtin::Uri,
+            ]
+            .map(Fixed)
+            .into(),
         ),
     };
     Template { parts: parts.into_iter().map(Part::Variable).collect(), source: source.into() }
