@@ -6,10 +6,10 @@
 use crate::check;
 use crate::cli::Reach;
 use crate::serve_url::sockets;
+use millstream_admin::refusal::ApiError;
 use millstream_conf::diagnostics::Severity;
 use millstream_conf::load::{Options, load};
 use millstream_net::terminal;
-use millstream_server::admin::ApiError;
 use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::os::unix::net::UnixStream;

@@ -2,10 +2,10 @@
 
 use crate::cli::Explain;
 use crate::control;
+use millstream_admin::explain::Explanation;
+use millstream_admin::resource::encoded;
 use millstream_conf::load::Options;
 use millstream_net::terminal;
-use millstream_server::admin::explain::Explanation;
-use millstream_server::admin::resource::encoded;
 use std::process::ExitCode;
 
 pub fn run(options: &Options, explain: &Explain) -> ExitCode {

@@ -3,10 +3,10 @@
 //! A configuration whose exporter says the same as before keeps its thread; else a new one is started, after privileges are dropped, and the old
 //! one ends once no request can hand anything over to it. Next: `millstream-traces`'s `exporter`, what it does.
 
+use millstream_admin::snapshot::snapshot;
 use millstream_conf::model::Level;
 use millstream_net::clock;
 use millstream_server::generation::Shared;
-use millstream_server::snapshot::snapshot;
 use millstream_telemetry::error_log::ErrorLogs;
 use millstream_telemetry::log_writer::LogWriter;
 use millstream_telemetry::metrics::WorkerMetrics;

@@ -2,9 +2,9 @@
 
 use crate::cli::Purge;
 use crate::control;
+use millstream_admin::purging::{Many, PurgeBody};
 use millstream_conf::load::Options;
 use millstream_net::terminal;
-use millstream_server::admin::purging::{Many, PurgeBody};
 use millstream_server::answer::purge::{Done, PurgeReport};
 use std::process::ExitCode;
 

@@ -3,9 +3,9 @@
 //! It is started by the first configuration that has a dashboard or a control socket, after privileges are dropped, and goes on with each that is put in
 //! force. Next: `millstream-server`'s `recorder`, which keeps what it saw.
 
+use millstream_admin::tables;
 use millstream_conf::model::Level;
 use millstream_net::clock;
-use millstream_server::admin::tables;
 use millstream_server::generation::Shared;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};

@@ -16,7 +16,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 pub struct LeftOut {
     variables: Box<[ReadVariable]>,
     /// One per `Http::locations`.
-    blocks: Box<[Block]>,
+    blocks: Box<[LocationReads]>,
     /// Whether blocks that share a zone differ in what they do.
     differ: bool,
 }
@@ -30,7 +30,7 @@ pub struct ReadVariable {
 
 /// What a location contributes by itself.
 #[derive(Debug)]
-struct Block {
+struct LocationReads {
     /// By their places, sorted.
     reads: Box<[usize]>,
     /// Of what it decides and sends, as written: two servers may set the same variable to other constants.
@@ -41,7 +41,7 @@ impl LeftOut {
     pub fn read_by(http: &Http) -> LeftOut {
         let mut reader = Reader::of(http);
         let of_locations = http.locations.iter().map(|location| reader.block(&location.settings));
-        let mut blocks: Box<[Block]> = of_locations.collect();
+        let mut blocks: Box<[LocationReads]> = of_locations.collect();
         // A location has the same script as its `if` blocks.
         for (at, location) in http.locations.iter().enumerate() {
             let faces = location.faces.iter().flat_map(|face| blocks[face.0 as usize].reads.iter());
@@ -120,7 +120,7 @@ impl<'h> Reader<'h> {
         }
     }
 
-    fn block(&mut self, settings: &Settings) -> Block {
+    fn block(&mut self, settings: &Settings) -> LocationReads {
         let templates = settings.templates_before_storing();
         let reads_captures = settings.reads_captures();
         let mut reads = self.add(templates.iter().flat_map(|template| template.variables()));
@@ -147,7 +147,7 @@ impl<'h> Reader<'h> {
         templates.iter().for_each(|template| template.source.hash(&mut digest));
         let set = settings.pass().map(Pass::set_headers).unwrap_or_default();
         set.iter().for_each(|field| field.name.hash(&mut digest));
-        Block { reads: reads.into_iter().collect(), digest: digest.finish() }
+        LocationReads { reads: reads.into_iter().collect(), digest: digest.finish() }
     }
 
     /// The places of those that are left out.

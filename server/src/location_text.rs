@@ -1,7 +1,7 @@
 //! A location as people write it, with its place in the configuration, and bytes of strangers as people may read them: for
 //! logs and for what explains.
 //!
-//! Nothing is decided here. Next: `right`, `admin/explain`.
+//! Nothing is decided here. Next: `right`, `millstream-admin`'s `explain`.
 
 use crate::request::Request;
 use millstream_conf::model::{LocationId, LocationMatch};

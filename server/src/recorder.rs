@@ -2,7 +2,7 @@
 //!
 //! One thread writes here, once a second, out of the sums of what workers count; no request does. Memory is bounded: rows have a fixed
 //! size, a frame is one text for all viewers, and who takes it too slowly gets a later one. Before: `telemetry`'s `metrics`; next:
-//! `admin/live`, which sends it; `millstream`'s `app/src/recording.rs`, the thread.
+//! `millstream-admin`'s `live`, which sends it; `millstream`'s `app/src/recording.rs`, the thread.
 
 use millstream_net::clock;
 use millstream_telemetry::histogram::HistogramSnapshot;

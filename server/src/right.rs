@@ -4,7 +4,7 @@
 //! By default no one may change anything, and this machine may read: behind a proxy on the same machine every client looks local, and
 //! stock nginx does not forward their addresses. `local` means this machine's own programs as far as a request tells, and no browser
 //! driven by a foreign web page, even one that rebinds its name to this machine. What is requested plays no role here. Before: `sender`,
-//! who a request is from; next: `answer/purge`, `admin`.
+//! who a request is from; next: `answer/purge`, `millstream-admin`'s `api`.
 
 #[cfg(test)]
 mod tests;
@@ -152,7 +152,7 @@ fn is_this_machine(host: &[u8]) -> bool {
     host == b"localhost" || host.ends_with(b".localhost") || is_address(host)
 }
 
-pub(crate) fn is_address(host: &[u8]) -> bool {
+pub fn is_address(host: &[u8]) -> bool {
     let bare = host.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]")).unwrap_or(host);
     std::str::from_utf8(bare).is_ok_and(|text| text.parse::<IpAddr>().is_ok())
 }

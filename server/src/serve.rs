@@ -2,13 +2,13 @@
 //!
 //! Failures come back as a status and become an `error_page` or the built-in one in a single place; what leads elsewhere goes
 //! back to `phase`. A hit in memory is written by the connection and never comes here. Next: `waiting`, for what is not decided
-//! yet; `answer`.
+//! yet; `answer`; `api`, whose crate is above.
 
+pub mod api;
 pub mod subrequest;
 mod copies;
 mod waiting;
 
-use crate::admin;
 use crate::answer::{Outcome, cached, challenge, dav, empty_gif, file, fixed, purge, slices, stub_status};
 use crate::client::{Client, ClientFailure};
 use crate::failure;
@@ -114,7 +114,7 @@ async fn carry_out(request: &mut Request, client: &mut Client, content: Content)
         Content::StubStatus => Box::pin(stub_status::answer(request, client)).await,
         Content::Challenge(text) => Box::pin(challenge::answer(request, client, &text)).await,
         Content::EmptyGif => Box::pin(empty_gif::answer(request, client)).await,
-        Content::Api => Box::pin(admin::answer(request, client)).await,
+        Content::Api => api::answer(request, client).await,
         Content::Pass(found) => cached::answer(request, client, found).await,
         Content::Begun(begun) => cached::go_on(request, client, *begun).await,
         Content::Status(status) => Outcome::Status(status),

@@ -11,7 +11,7 @@ const PAGES: &[Page] = &[
     ("docs/variables.md", millstream_conf::manual::variables_markdown),
     ("docs/metrics.md", millstream_telemetry::manual::metrics_markdown),
     ("docs/bench.schema.json", millstream_load::report::json::schema),
-    ("docs/openapi.json", millstream_server::admin::endpoints::openapi),
+    ("docs/openapi.json", millstream_admin::endpoints::openapi),
 ];
 
 pub(crate) fn write() -> Result<(), String> {

@@ -84,6 +84,7 @@ fn trained() -> Result<PathBuf, String> {
     let is_newer = |file: &&tree::File| made(&tree::root().join(&file.path)).is_ok_and(|at| at > moment);
     let products = [
         "app",
+        "admin",
         "server",
         "load",
         "cache",

@@ -19,6 +19,7 @@ use millstream_net::daemon::{self, Detached};
 use millstream_net::listener::{self, Inherited, Listening, OpenError, Opened};
 use millstream_net::{clock, privileges};
 use millstream_server::generation::Shared;
+use millstream_server::serve::api;
 use millstream_telemetry::local_time::{self, LocalTime};
 use signal_hook::iterator::Signals;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -47,6 +48,7 @@ pub(super) fn start(
         return ExitCode::FAILURE;
     };
     local_time::set_clock(local_now);
+    api::set(millstream_admin::answer);
     descriptors::allow(&configuration, |complaint| eprintln!("millstream: [warn] {complaint}"));
     let inherited = Inherited::from_environment();
     let upgraded = !inherited.is_empty();

@@ -1,6 +1,6 @@
 //! Directives of the API: where it is, who may use it, and the socket for this machine's administrator.
 //!
-//! Next: `own_server`, which turns the socket into a server; `millstream-server`'s `admin`, which answers.
+//! Next: `own_server`, which turns the socket into a server; `millstream-admin`'s `api`, which answers.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

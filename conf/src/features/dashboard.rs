@@ -1,7 +1,7 @@
 //! `dashboard`: where the live dashboard is, with the API and the metrics beside it.
 //!
 //! Who may look is said by `api_allow` and `api_token` of the same level. Before: `api`, whose level holds it; next: `own_server`, which
-//! makes a server of it; `millstream-server`'s `admin`, which answers.
+//! makes a server of it; `millstream-admin`'s `api`, which answers.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 

@@ -1,7 +1,7 @@
 //! Advice is never harmful: each line that tells a user what to change is followed here, in front of an API with sessions.
 //!
 //! Following it must end no session, give no client the page of another, and send the API no more requests than before. The lines are
-//! those of the dashboard, `top` and `explain` (`server/src/admin/explain/help.rs`) and of `-t` (`conf/src/advise`); a line without a
+//! those of the dashboard, `top` and `explain` (`admin/src/explain/help.rs`) and of `-t` (`conf/src/advise`); a line without a
 //! row here fails. `capacity` and the ladder have their tests beside their sentences (`load`).
 
 use millstream_tests::client::{self, Client};
@@ -288,7 +288,7 @@ const IMPERATIVES: [&str; 6] = ["write ", "have the API ", "put ", "give ", "rem
 
 #[test]
 fn every_line_of_the_dashboard_that_tells_what_to_change_is_followed() {
-    let text = include_str!("../../../server/src/admin/explain/help.rs");
+    let text = include_str!("../../../admin/src/explain/help.rs");
     let literals = text.split('"').skip(1).step_by(2);
     let changes = literals.filter(|text| IMPERATIVES.iter().any(|word| text.starts_with(word)));
     let mut count = 0;

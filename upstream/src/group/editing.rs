@@ -2,8 +2,8 @@
 //!
 //! An edit is written to the group's `state` file first, where it has one, and only then put in force: what was answered with
 //! success is there after a crash. Edits of one group are made one after the other. Requests under way go on with the version that
-//! they began with. Once a reload has put another group in its place (`succession`), that one is edited. Before: `server`'s
-//! `admin/servers`; next: `state_file`.
+//! they began with. Once a reload has put another group in its place (`succession`), that one is edited. Before: `admin`'s
+//! `servers`; next: `state_file`.
 
 use super::{Group, Server, State};
 use std::io;

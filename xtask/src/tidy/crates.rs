@@ -9,6 +9,7 @@ const FLOORS: &[&[&str]] = &[
     &["net"],
     &["cache", "upstream", "traces", "acme", "origin"],
     &["server", "load"],
+    &["admin"],
     &["app"],
 ];
 

@@ -20,6 +20,7 @@ const CRATES: &[&str] = &[
     "acme",
     "origin",
     "server",
+    "admin",
     "load",
     "app",
     "xtask",

@@ -14,74 +14,31 @@
 //! is changed. All but metrics and events is JSON, bodies are bounded. Where it is the dashboard's, all of that is below `/api/`, and beside it
 //! stand its page, what that follows, and what monitors ask for, of which nobody is kept out. Next: `resource`, `dashboard`, `live`, `status`.
 
-pub mod place;
-pub mod caches;
-pub mod status;
-pub mod dashboard;
-pub mod resource;
-pub mod endpoints;
-pub mod purging;
-mod servers;
-pub mod explain;
-mod misses;
-mod metrics;
-mod readiness;
-mod live;
-
-pub use live::tables;
-
-use crate::answer::purge::{Refusal, json};
-use crate::answer::{Outcome, fixed};
-use crate::client::{BodyProgress, Client, ClientFailure};
-use crate::request::Request;
-use crate::right;
+use crate::live::{self, tables};
+use crate::refusal::{ApiRefusal, refuse};
+use crate::resource::{self, Resource};
+use crate::status::{self, Subject};
+use crate::{dashboard, endpoints, explain, metrics, misses, purging, readiness, servers};
 use millstream_conf::model::{Api, Handler, Write};
-use millstream_wire::{FieldId, Headers, Method};
-use resource::Resource;
-use serde::{Deserialize, Serialize};
-use status::Subject;
+use millstream_server::answer::Outcome;
+use millstream_server::answer::purge::json;
+use millstream_server::client::{BodyProgress, Client, ClientFailure};
+use millstream_server::request::Request;
+use millstream_server::right;
+use millstream_server::serve::api::Answering;
+use millstream_wire::{FieldId, Method};
 
 /// Children of a version besides the figures of NGINX Plus.
 const BESIDE_STATUS: [&str; 6] = ["http", "purge", "explain", "misses", "metrics", "live"];
 
 const LONGEST_BODY: usize = 64 * 1024;
 
-/// An error in NGINX Plus's form.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct ApiError {
-    pub error: ApiErrorText,
+/// Responds to a request of a location with `api` or `dashboard`; 404 in any other.
+pub fn answer<'a>(request: &'a mut Request, client: &'a mut Client) -> Answering<'a> {
+    Box::pin(decide(request, client))
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-pub struct ApiErrorText {
-    pub status: u16,
-    pub text: String,
-    pub code: String,
-}
-
-pub(crate) struct ApiRefusal {
-    refusal: Refusal,
-    code: &'static str,
-    allow: String,
-}
-
-impl ApiRefusal {
-    pub(crate) fn new(
-        status: u16,
-        code: &'static str,
-        text: impl Into<std::borrow::Cow<'static, str>>,
-    ) -> Self {
-        ApiRefusal { refusal: Refusal { status, text: text.into() }, code, allow: String::new() }
-    }
-}
-
-impl From<Refusal> for ApiRefusal {
-    fn from(refusal: Refusal) -> Self {
-        ApiRefusal { refusal, code: "PurgeImpossible", allow: String::new() }
-    }
-}
-
-pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
+async fn decide(request: &mut Request, client: &mut Client) -> Outcome {
     let Handler::Api(api) = request.location().settings.content.clone() else { return Outcome::Status(404) };
     let resource = resource::of(request, api.is_dashboard);
     // Who starts and stops programs knows neither token nor name, and learns a word.
@@ -114,7 +71,7 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
     let outcome = match endpoint.operation(request.method) {
         None => {
             let text = "this path does not support the method";
-            Err(ApiRefusal { allow: endpoint.allow(), ..ApiRefusal::new(405, "MethodNotSupported", text) })
+            Err(ApiRefusal::new(405, "MethodNotSupported", text).allowing(endpoint.allow()))
         }
         Some(operation)
             if operation.writes
@@ -136,8 +93,7 @@ fn changes_nothing(api: &Api, request: &Request, endpoint: &endpoints::Endpoint)
     match api.write {
         Write::Off => {
             let text = "this API is read-only: add \"write=on\" to its directive";
-            let allow = endpoint.allow_reading();
-            Some(ApiRefusal { allow, ..ApiRefusal::new(405, "MethodDisabled", text) })
+            Some(ApiRefusal::new(405, "MethodDisabled", text).allowing(endpoint.allow_reading()))
         }
         Write::Token if !right::may_change(&api.right, request) => Some(ApiRefusal::new(
             403,
@@ -232,18 +188,4 @@ async fn body(
         return Err(ApiRefusal::new(415, "NoJson", "the body must be application/json"));
     }
     Ok(Ok(body))
-}
-
-async fn refuse(request: &mut Request, client: &mut Client, refusal: ApiRefusal) -> Outcome {
-    let ApiRefusal { refusal: Refusal { status, text }, code, allow } = refusal;
-    let error = ApiErrorText { status, text: text.into_owned(), code: code.to_owned() };
-    let Ok(mut body) = serde_json::to_vec(&ApiError { error }) else { return Outcome::Status(500) };
-    body.push(b'\n');
-    let mut headers = Headers::default();
-    headers.push(b"Content-Type", b"application/json");
-    headers.push(b"Cache-Control", b"no-store");
-    if !allow.is_empty() {
-        headers.push(b"Allow", allow.as_bytes());
-    }
-    fixed::whole(request, client, status, &headers, &body).await
 }

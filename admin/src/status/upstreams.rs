@@ -1,9 +1,9 @@
 //! The upstreams with their servers, each address for itself.
 
 use super::{classes, moment, no_path};
-use crate::admin::ApiRefusal;
-use crate::generation::Shared;
+use crate::refusal::ApiRefusal;
 use millstream_net::clock;
+use millstream_server::generation::Shared;
 use millstream_telemetry::metrics::PeerTiming;
 use millstream_upstream::{Group, PeerAccount, PeerState, QueueAccount};
 use serde_json::{Map, Value, json};
@@ -105,17 +105,17 @@ pub(super) fn servers(shared: &Shared, upstream: &str, which: &[String]) -> Resu
     }
 }
 
-pub(in crate::admin) fn no_server(upstream: &str, id: &str) -> ApiRefusal {
+pub(crate) fn no_server(upstream: &str, id: &str) -> ApiRefusal {
     let text = format!("upstream \"{upstream}\" has no server with the number {id}");
     ApiRefusal::new(404, "UpstreamServerNotFound", text)
 }
 
 /// One entry per address.
-pub(in crate::admin) fn configured(group: &Group) -> Value {
+pub(crate) fn configured(group: &Group) -> Value {
     group.in_force().accounts(clock::now()).map(|account| server(&account)).collect()
 }
 
-pub(in crate::admin) fn configured_one(group: &Group, id: u64) -> Option<Value> {
+pub(crate) fn configured_one(group: &Group, id: u64) -> Option<Value> {
     group.in_force().accounts(clock::now()).find(|account| account.id == id).map(|account| server(&account))
 }
 

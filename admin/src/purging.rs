@@ -1,13 +1,14 @@
 //! Purging by the API: a JSON body names URLs, prefixes, keys or tags, or everything in a zone.
 //!
-//! All of it is worked out before any of it is done. Next: `answer/purge`, which gives the orders.
+//! All of it is worked out before any of it is done. Next: `millstream-server`'s `answer/purge`, which gives the orders.
 
-use super::place::{self, Url};
-use super::{ApiRefusal, caches};
-use crate::answer::purge::asked::{Hosts, PurgeScope};
-use crate::answer::purge::orders::{self, Orders, PurgeItem};
-use crate::answer::purge::{self, PurgeReport};
-use crate::request::Request;
+use crate::caches;
+use crate::place::{self, Url};
+use crate::refusal::ApiRefusal;
+use millstream_server::answer::purge::asked::{Hosts, PurgeScope};
+use millstream_server::answer::purge::orders::{self, Orders, PurgeItem};
+use millstream_server::answer::purge::{self, PurgeReport};
+use millstream_server::request::Request;
 use serde::{Deserialize, Serialize};
 use std::iter;
 

@@ -2,15 +2,16 @@
 //!
 //! A viewer holds one frame at a time: who reads slowly misses some, and who reads nothing for `send_timeout` is closed on. The stream ends
 //! by itself where the process stops, a reload puts another configuration in force, or a newcomer needs the place; the page comes
-//! again. Before: `recorder`.
+//! again. Before: `millstream-server`'s `recorder`.
 
-use super::{ApiRefusal, misses, status};
-use crate::answer::Outcome;
-use crate::client::{AnswerHead, Client, ClientFailure};
-use crate::generation::Shared;
-use crate::request::Request;
-use crate::worker::{Awaits, Stage};
+use crate::refusal::ApiRefusal;
+use crate::{misses, status};
 use millstream_net::clock;
+use millstream_server::answer::Outcome;
+use millstream_server::client::{AnswerHead, Client, ClientFailure};
+use millstream_server::generation::Shared;
+use millstream_server::request::Request;
+use millstream_server::worker::{Awaits, Stage};
 use millstream_wire::Headers;
 use serde_json::Value;
 use std::future::{Future, poll_fn};
@@ -30,7 +31,7 @@ pub fn tables(shared: &Shared) -> Value {
     tables
 }
 
-pub(super) async fn answer(
+pub(crate) async fn answer(
     request: &mut Request,
     client: &mut Client,
     tables: Value,

@@ -11,21 +11,21 @@ mod tests;
 
 pub use description::openapi;
 
-use super::resource::Resource;
-use super::status::Subject;
+use crate::resource::Resource;
+use crate::status::Subject;
 use millstream_wire::Method;
 
-pub(super) struct Endpoint {
+pub(crate) struct Endpoint {
     /// As on the dashboard's listener; a name in braces stands for one segment.
     path: &'static str,
     operations: &'static [Operation],
 }
 
-pub(super) struct Operation {
+pub(crate) struct Operation {
     method: Method,
     says: &'static str,
     /// Whether it changes something and needs `write=on`.
-    pub(super) writes: bool,
+    pub(crate) writes: bool,
     query: &'static [(&'static str, &'static str, bool)],
     body: Option<&'static str>,
     answers: &'static [(u16, AnswerBody)],
@@ -185,7 +185,7 @@ static ENDPOINTS: &[Endpoint] = endpoints! {
     "/api/9/metrics" => [get("The same as /metrics.", &[(200, METRICS)])];
 };
 
-pub(super) fn of(resource: &Resource) -> Option<&'static Endpoint> {
+pub(crate) fn of(resource: &Resource) -> Option<&'static Endpoint> {
     let path = path(resource)?;
     ENDPOINTS.iter().find(|endpoint| endpoint.path == path)
 }
@@ -221,17 +221,17 @@ fn path(resource: &Resource) -> Option<String> {
 
 impl Endpoint {
     /// HEAD is a GET without a body.
-    pub(super) fn operation(&self, method: Method) -> Option<&'static Operation> {
+    pub(crate) fn operation(&self, method: Method) -> Option<&'static Operation> {
         let method = if method == Method::Head { Method::Get } else { method };
         self.operations.iter().find(|operation| operation.method == method)
     }
 
     /// As in the Allow field (RFC 9110 §10.2.1).
-    pub(super) fn allow(&self) -> String {
+    pub(crate) fn allow(&self) -> String {
         names(self.operations.iter())
     }
 
-    pub(super) fn allow_reading(&self) -> String {
+    pub(crate) fn allow_reading(&self) -> String {
         names(self.operations.iter().filter(|operation| !operation.writes))
     }
 }

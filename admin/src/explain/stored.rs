@@ -6,11 +6,11 @@
 
 use super::said::said;
 use super::{ConfigurationPlace, at};
-use crate::location_text::readable;
-use crate::request::Request;
 use millstream_cache::policy::{self, Arithmetic, Because, RequestFacts};
 use millstream_cache::{Entry, Head, Held, How, Now, Part, Ruling};
 use millstream_conf::model::{Pass, ProxyCache};
+use millstream_server::location_text::readable;
+use millstream_server::request::Request;
 use millstream_wire::{Coding, Method, masked};
 use serde::{Deserialize, Serialize};
 

@@ -4,7 +4,7 @@
 //! clients waited.
 
 use super::classes;
-use crate::generation::Shared;
+use millstream_server::generation::Shared;
 use millstream_telemetry::metrics::{
     CacheStatus, HttpSnapshot, LimitOutcome, LimitSnapshot, LocationSnapshot, Snapshot,
 };

@@ -3,17 +3,17 @@
 //! Counts are those of the process and outlive reloads; the locations are those of the configuration in force. The list of URLs is
 //! bounded (`missed_urls` of the metrics).
 
-use super::explain::{ConfigurationPlace, help_against_miss, help_of};
-use crate::generation::Shared;
-use crate::location_text::written;
+use crate::explain::{ConfigurationPlace, help_against_miss, help_of};
 use millstream_cache::policy;
 use millstream_conf::model::{LocationId, ProxyCache};
+use millstream_server::generation::Shared;
+use millstream_server::location_text::written;
 use millstream_telemetry::metrics::{Cause, CauseFamily, LocationSnapshot, MissedUrl};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 #[derive(Debug, Serialize)]
-pub(super) struct OfLocation {
+pub(crate) struct OfLocation {
     location: ConfigurationPlace,
     /// Average time of the upstream for a request here, in milliseconds.
     origin_time: f64,
@@ -100,14 +100,14 @@ fn of_url(one: &MissedUrl) -> OfUrl {
     OfUrl { url: one.url.clone(), count: one.count, time: one.time as f64 / 1000.0, text }
 }
 
-pub(super) fn most_valuable(shared: &Shared) -> Vec<OfLocation> {
+pub(crate) fn most_valuable(shared: &Shared) -> Vec<OfLocation> {
     let mut all = all(shared);
     all.sort_by(|a, b| b.cost().total_cmp(&a.cost()));
     all.truncate(MOST_LOCATIONS);
     all
 }
 
-pub(super) fn all(shared: &Shared) -> Vec<OfLocation> {
+pub(crate) fn all(shared: &Shared) -> Vec<OfLocation> {
     let snapshot = shared.registry.snapshot();
     let (counted, urls) = (snapshot.locations, urls(snapshot.missed_urls));
     let locations = (0..).map(LocationId).zip(&shared.configuration.http.locations);

@@ -3,19 +3,19 @@
 //! An upstream that fails is no reason to be sent none: what is stored is answered all the same. Before the first check of a
 //! `mandatory` upstream has passed, and while the process stops, it should be sent none.
 
-use crate::answer::{Outcome, fixed};
-use crate::client::Client;
-use crate::request::Request;
-use crate::worker::Stage;
 use millstream_net::clock;
+use millstream_server::answer::{Outcome, fixed};
+use millstream_server::client::Client;
+use millstream_server::request::Request;
+use millstream_server::worker::Stage;
 use millstream_upstream::PeerState;
 use millstream_wire::Headers;
 
-pub(super) async fn alive(request: &mut Request, client: &mut Client) -> Outcome {
+pub(crate) async fn alive(request: &mut Request, client: &mut Client) -> Outcome {
     text(request, client, 200, "alive\n").await
 }
 
-pub(super) async fn ready(request: &mut Request, client: &mut Client) -> Outcome {
+pub(crate) async fn ready(request: &mut Request, client: &mut Client) -> Outcome {
     if request.worker.stage() != Stage::Running {
         return text(request, client, 503, "not ready: the process is shutting down\n").await;
     }

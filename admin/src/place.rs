@@ -3,13 +3,13 @@
 //! Behind a port that somebody else maps (a container, a balancer that ends TLS) no listener may have the URL's port; then
 //! the one with a server of that name is taken, else the first. So `$scheme` is what a real request would have had.
 
-use super::ApiRefusal;
-use crate::imagined::Entrance;
-use crate::request::{ConnectionFacts, Request};
-use crate::right;
+use crate::refusal::ApiRefusal;
 use millstream_conf::model::{ListenAddress, Listener, ServerName};
 use millstream_net::Address;
 use millstream_net::stream::TlsInfo;
+use millstream_server::imagined::Entrance;
+use millstream_server::request::{ConnectionFacts, Request};
+use millstream_server::right;
 use millstream_wire::host;
 use millstream_wire::target::encode_raw;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

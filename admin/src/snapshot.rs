@@ -1,11 +1,11 @@
 //! All that is counted at one moment: the counts of all threads, the log writer's, and those of the upstream servers in force.
 //!
-//! The sums are made here, for each who asks; counting costs nothing for being read. Next: `admin`'s `metrics`, which answers with them;
+//! The sums are made here, for each who asks; counting costs nothing for being read. Next: `metrics`, which answers with them;
 //! `millstream`'s `exporting`, which sends them.
 
-use crate::generation::Shared;
 use millstream_net::certificate::Certificate;
 use millstream_net::{clock, process};
+use millstream_server::generation::Shared;
 use millstream_telemetry::log_writer::LogStatistics;
 use millstream_telemetry::metrics::{
     CacheTier, CertificateEnd, Gauge, ProcessSnapshot, Snapshot, Upstream, UpstreamPeer,

@@ -3,18 +3,18 @@
 //! Only a group with a `zone` is changed, as in NGINX Plus. All of a body is checked before anything happens, a name is looked up
 //! once, and the disk is waited for off the loop. Who may is decided before. Next: `millstream-upstream`'s `group/editing`.
 
-use super::status::upstreams::{configured, configured_one, no_server};
-use super::{ApiRefusal, refuse};
-use crate::answer::purge::json;
-use crate::answer::{Outcome, fixed};
-use crate::client::Client;
-use crate::generation::Shared;
-use crate::request::Request;
+use crate::refusal::{ApiRefusal, refuse};
+use crate::status::upstreams::{configured, configured_one, no_server};
 use millstream_conf::address::PeerAddress;
 use millstream_conf::model::Level;
 use millstream_conf::value;
 use millstream_net::address::Address;
 use millstream_net::{blocking, clock, resolve};
+use millstream_server::answer::purge::json;
+use millstream_server::answer::{Outcome, fixed};
+use millstream_server::client::Client;
+use millstream_server::generation::Shared;
+use millstream_server::request::Request;
 use millstream_upstream::standing::Parameters;
 use millstream_upstream::{Edit, Group, MOST_SERVERS, NotEdited, PeerAccount, Server, ServerChange};
 use millstream_wire::{Headers, Method};
@@ -51,7 +51,7 @@ enum Edited {
     Removed(Value),
 }
 
-pub(super) async fn answer(
+pub(crate) async fn answer(
     request: &mut Request,
     client: &mut Client,
     (method, path, body): (Method, &[String], &[u8]),

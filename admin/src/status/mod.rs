@@ -7,9 +7,10 @@ pub(super) mod process;
 pub(super) mod upstreams;
 mod zones;
 
-use super::{ApiRefusal, caches};
-use crate::generation::Shared;
-use crate::request::Request;
+use crate::caches;
+use crate::refusal::ApiRefusal;
+use millstream_server::generation::Shared;
+use millstream_server::request::Request;
 use millstream_wire::date;
 use serde_json::{Map, Value, json};
 

@@ -1,8 +1,8 @@
 //! The table against the paths that are read, and against itself.
 
-use super::super::resource;
 use super::shapes::SHAPES;
 use super::{ENDPOINTS, openapi};
+use crate::resource;
 use serde_json::Value;
 
 #[test]

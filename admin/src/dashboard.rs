@@ -3,9 +3,9 @@
 //! No figure stands in them. What a browser may do with them is said in the head, strictly: no script and no style but these, no
 //! frame around them. Next: `live`, which the page follows; `dashboard/dashboard.js`.
 
-use crate::answer::{Outcome, fixed};
-use crate::client::Client;
-use crate::request::Request;
+use millstream_server::answer::{Outcome, fixed};
+use millstream_server::client::Client;
+use millstream_server::request::Request;
 use millstream_wire::Headers;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,11 +21,11 @@ const POLICY: &[u8] =
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
 
 impl Asset {
-    pub(super) fn named(name: &str) -> Option<Asset> {
+    pub(crate) fn named(name: &str) -> Option<Asset> {
         [Asset::Page, Asset::Style, Asset::Script].into_iter().find(|asset| asset.name() == name)
     }
 
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Asset::Page => "",
             Asset::Style => "dashboard.css",
@@ -42,7 +42,7 @@ impl Asset {
     }
 }
 
-pub(super) async fn answer(request: &mut Request, client: &mut Client, asset: Asset) -> Outcome {
+pub(crate) async fn answer(request: &mut Request, client: &mut Client, asset: Asset) -> Outcome {
     let (media_type, content) = asset.content();
     let mut headers = Headers::default();
     headers.push(b"Content-Type", media_type);

@@ -1,7 +1,7 @@
 //! Numbers of the cache zones, in NGINX Plus's words (`size`, `max_size`, `cold`) and our own.
 
-use super::ApiRefusal;
-use crate::generation::Shared;
+use crate::refusal::ApiRefusal;
+use millstream_server::generation::Shared;
 use millstream_telemetry::metrics::{CacheSnapshot, CacheStatus};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

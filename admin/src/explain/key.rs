@@ -1,13 +1,13 @@
 //! What made a key: its template, where that stands, and the value of each part.
 
 use super::at;
-use crate::caching::ignored_args;
-use crate::location_text::readable;
-use crate::request::Request;
-use crate::shown;
-use crate::variable_name;
 use millstream_cache::key;
 use millstream_conf::model::{Part, ProxyCache};
+use millstream_server::caching::ignored_args;
+use millstream_server::location_text::readable;
+use millstream_server::request::Request;
+use millstream_server::shown;
+use millstream_server::variable_name;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

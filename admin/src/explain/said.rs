@@ -3,7 +3,7 @@
 //! The answers are other users', so a value is told only where the field is known to describe what somebody's program can
 //! show; of any other (Cookie, Authorization, a key, a tenant) its length and a mark that is the same for the same value.
 
-use crate::location_text::readable;
+use millstream_server::location_text::readable;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
 

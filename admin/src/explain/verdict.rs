@@ -1,17 +1,17 @@
 //! What a request would get now, in `$upstream_cache_status`'s words, and why.
 //!
-//! It follows `answer/cached`'s diagram, on what was seen instead of on rights to fill.
+//! It follows the diagram of `millstream-server`'s `answer/course`, on what was seen instead of on rights to fill.
 
 use super::{at, stored, text};
-use crate::answer::partial;
-use crate::caching::keyed::{self, Use};
-use crate::location_text::readable;
-use crate::request::Request;
-use crate::shown;
-use crate::variables::holds;
 use millstream_cache::policy::{self, Asker, Needs, Usable, Why};
 use millstream_cache::{Entry, How, Now, Sight, StaleCause};
 use millstream_conf::model::ProxyCache;
+use millstream_server::answer::partial;
+use millstream_server::caching::keyed::{self, Use};
+use millstream_server::location_text::readable;
+use millstream_server::request::Request;
+use millstream_server::shown;
+use millstream_server::variables::holds;
 use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::h1::encode;
 use serde::{Deserialize, Serialize};

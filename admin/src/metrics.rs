@@ -2,14 +2,14 @@
 //!
 //! Before: `snapshot`, the sums.
 
-use crate::answer::{Outcome, fixed};
-use crate::client::Client;
-use crate::request::Request;
 use crate::snapshot::snapshot;
+use millstream_server::answer::{Outcome, fixed};
+use millstream_server::client::Client;
+use millstream_server::request::Request;
 use millstream_telemetry::metrics::Exposition;
 use millstream_wire::{FieldId, Headers};
 
-pub(super) async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
+pub(crate) async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
     let exposition = Exposition::wanted(request.field(FieldId::Accept).unwrap_or_default());
     let snapshot = snapshot(&request.generation.shared, request.worker.log_writer.statistics());
     let text = snapshot.exposed(exposition);

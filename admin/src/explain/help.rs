@@ -12,7 +12,7 @@ const SAY_PUBLIC: &str =
     "have the API send Cache-Control: public, max-age=… with each response that is the same for every client";
 
 /// How to have such a response stored.
-pub(in crate::admin) fn help(reason: Reason) -> &'static str {
+pub(crate) fn help(reason: Reason) -> &'static str {
     match reason {
         Reason::Method => "responses to methods other than GET and HEAD are valid only for their own request",
         Reason::Status => {
@@ -69,7 +69,7 @@ pub(in crate::admin) fn help(reason: Reason) -> &'static str {
 }
 
 /// How to have such a request served from the cache, by the name of its cause and the present settings.
-pub(in crate::admin) fn help_against_miss(cause: &str, cache: Option<&ProxyCache>) -> &'static str {
+pub(crate) fn help_against_miss(cause: &str, cache: Option<&ProxyCache>) -> &'static str {
     match cause {
         "absent" => {
             "the first request for a response is a miss; explain lists what is stored, and by which request fields it varies"

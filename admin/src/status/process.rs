@@ -1,13 +1,13 @@
 //! The process as a whole: what it is, its connections, its requests.
 
 use super::moment;
-use crate::request::Request;
-use crate::variables::Connections;
 use millstream_net::clock;
+use millstream_server::request::Request;
+use millstream_server::variables::Connections;
 use millstream_telemetry::metrics::Counter;
 use serde_json::{Value, json};
 
-pub(in crate::admin) fn nginx(request: &Request) -> Value {
+pub(crate) fn nginx(request: &Request) -> Value {
     let shared = &request.generation.shared;
     json!({
         "version": env!("CARGO_PKG_VERSION"),

@@ -2,10 +2,10 @@
 //!
 //! The location's own prefix is taken off, then NGINX Plus's version and `http`. Pure.
 
-use super::dashboard::Asset;
-use super::status::Subject;
-use crate::request::Request;
+use crate::dashboard::Asset;
+use crate::status::Subject;
 use millstream_conf::model::LocationMatch;
+use millstream_server::request::Request;
 
 const ARGUMENTS: usize = 256;
 
@@ -39,7 +39,7 @@ pub fn of(request: &Request, on_dashboard: bool) -> Option<Resource> {
 }
 
 /// Next to the dashboard: its page, health checks, and the API below its name.
-pub(super) fn beside_page(path: &str) -> Option<Resource> {
+pub(crate) fn beside_page(path: &str) -> Option<Resource> {
     Some(match path {
         "metrics" => Resource::Metrics,
         "healthz" => Resource::Health,
