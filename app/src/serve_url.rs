@@ -22,6 +22,7 @@ use std::process::ExitCode;
 use upstream::Upstream;
 
 const DASHBOARD_PORT: u16 = 8081;
+const NO_DASHBOARD: &str = "    dashboard off;\n";
 
 /// The client address that the API sees with `--client-address hide`: nobody's (RFC 7600), so no list in the
 /// API has it. Without one, an API would take this machine's address for the client's.
@@ -115,6 +116,7 @@ fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
         }
         None => "off".to_owned(),
     };
+    let dashboard = dashboard(serve, urls);
     _ = write!(
         out,
         "worker_processes {};\nerror_log stderr {told};\ndaemon off;\n\
@@ -129,9 +131,8 @@ fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
         // What becomes of a certificate is worth a line.
         told = if serve.domains.is_given() { "notice" } else { "warn" },
         host_map = upstream.host_map(),
-        rights = rights(serve)?,
+        rights = rights(serve, !matches!(&*dashboard, "" | NO_DASHBOARD))?,
         bounds = bounds(serve),
-        dashboard = dashboard(serve, urls),
     );
     for server in &upstream.servers {
         _ = writeln!(out, "        server {server} fail_timeout=1s;");
@@ -176,6 +177,7 @@ fn dashboard(serve: &ServeUrl, urls: &[String]) -> String {
         rights += &format!("    api_allow 127.0.0.1 ::1 unix: {others};\n");
     }
     match &serve.dashboard {
+        Some(off) if off == "off" => NO_DASHBOARD.to_owned(),
         Some(address) => format!("    dashboard {address};\n{rights}"),
         None if of_port(&address_of(serve)) || urls.iter().any(|url| of_port(url)) => String::new(),
         None => format!("    dashboard 127.0.0.1:{DASHBOARD_PORT} optional;\n{rights}"),
@@ -225,10 +227,13 @@ fn forwarded(serve: &ServeUrl) -> String {
 
 /// Who may purge over HTTP and by the dashboard. By default no one: behind a proxy on this machine every
 /// client looks local.
-fn rights(serve: &ServeUrl) -> Result<String, String> {
+fn rights(serve: &ServeUrl, has_dashboard: bool) -> Result<String, String> {
     Ok(match &serve.purge {
         PurgeBy::Off => String::new(),
-        PurgeBy::Local => "    proxy_cache_purge_allow local;\n    api_allow local;\n".to_owned(),
+        PurgeBy::Local => {
+            let of_api = if has_dashboard { "    api_allow local;\n" } else { "" };
+            format!("    proxy_cache_purge_allow local;\n{of_api}")
+        }
         PurgeBy::Token(file) => {
             let error = |why: &dyn std::fmt::Display| format!("--purge token={}: {why}", file.display());
             let text = std::fs::read_to_string(file).map_err(|found| error(&found))?;
