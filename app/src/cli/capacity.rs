@@ -50,6 +50,9 @@ pub struct Capacity {
     /// Write an HTML page with a chart to this file
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Report all figures and remarks
+    #[arg(short = 'v', long)]
+    pub verbose: bool,
     /// Print no progress on standard error
     #[arg(short = 'q', long)]
     pub quiet: bool,

@@ -62,6 +62,9 @@ pub struct Ladder {
     /// Print the configuration of a step and exit (with --against, of that server)
     #[arg(long, value_name = "STEP")]
     pub print: Option<String>,
+    /// Report all figures and remarks
+    #[arg(short = 'v', long)]
+    pub verbose: bool,
     /// Confirm that you may put load on this public address
     #[arg(long)]
     pub yes: bool,
@@ -77,6 +80,9 @@ pub struct Demo {
     /// Write the figures as JSON to this file (-: standard output)
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Report all figures and remarks
+    #[arg(short = 'v', long)]
+    pub verbose: bool,
     /// Time that the simulated API takes for each request
     #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = duration)]
     pub service_time: Duration,

@@ -34,7 +34,7 @@ fn carry_out(flags: &Flags) -> Result<ExitCode, End> {
     let measured = measured(flags, &stop)?;
     end::tell_unoptimised();
     let page = capacity::page(&measured);
-    output.put(&page.text(output.columns()));
+    output.put_page(&page, flags.verbose);
     output.write(|| json::write_versioned(CAPACITY, &measured), || page.html())?;
     if measured.cut_short.is_some() { Err(End::STOPPED) } else { Ok(ExitCode::SUCCESS) }
 }

@@ -71,7 +71,7 @@ fn climbed(demo: &Demo) -> Result<ExitCode, End> {
         own_api: Some(THREADS),
     };
     let climbed = carry_out(&order)?;
-    tell(&climbed, Vec::new(), &mut output)?;
+    tell(&climbed, Vec::new(), &mut output, demo.verbose)?;
     output.put(&format!(
         "\nThe chart is in {}. Now try your own API:\n\n    millstream ladder http://127.0.0.1:8000/\n",
         html.display()

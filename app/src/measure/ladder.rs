@@ -46,7 +46,7 @@ fn measured(ladder: &Ladder) -> Result<ExitCode, End> {
         climbed.verdict.insert(climbed.verdict.len().min(1), words);
     }
     let commands = next(ladder, &climbed).unwrap_or_default();
-    tell(&climbed, commands, &mut output)?;
+    tell(&climbed, commands, &mut output, ladder.verbose)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -180,9 +180,15 @@ pub(super) fn carry_out(order: &Order) -> Result<Climbed, End> {
 }
 
 /// Writes text and reports, also of an interrupted ladder.
-pub(super) fn tell(climbed: &Climbed, commands: Vec<String>, output: &mut Output) -> Result<(), End> {
+pub(super) fn tell(
+    climbed: &Climbed,
+    commands: Vec<String>,
+    output: &mut Output,
+    is_verbose: bool,
+) -> Result<(), End> {
     let page = Page { commands, ..page(climbed) };
-    output.put(&format!("\n{}", page.text(output.columns())));
+    output.put("\n");
+    output.put_page(&page, is_verbose);
     output.write(|| json::write_versioned(JSON, climbed), || page.html())?;
     if climbed.cut_short.is_some() { Err(End::STOPPED) } else { Ok(()) }
 }

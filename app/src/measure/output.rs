@@ -4,6 +4,7 @@
 //! then what was in them stays.
 
 use super::end::End;
+use millstream_load::report::steps::Page;
 use millstream_net::terminal;
 use std::cell::OnceCell;
 use std::fs::{File, OpenOptions};
@@ -74,6 +75,10 @@ impl Output {
     /// Folded for a terminal, see [`Output::put_whole`].
     pub(super) fn put(&self, text: &str) {
         self.put_whole(&terminal::folded(text, self.columns()));
+    }
+
+    pub(super) fn put_page(&self, page: &Page, is_verbose: bool) {
+        self.put(&if is_verbose { page.text(self.columns()) } else { page.brief(self.columns()) });
     }
 
     /// On standard output, or on standard error if a report takes that. [`Output::write`] and [`Output::end`]

@@ -73,8 +73,10 @@ pub fn climb(order: &Order, stop: &Stop, live: &mut Live) -> Result<Climbed, Unm
     climbed.compared_words.clone_from(&known.standard.words);
     climbed.verdict = gain::sentences(&climbed);
     climbed.verdict.extend(limit(&climbed, &known));
+    // Whom a cache might mix up comes before what it gains, but behind the answer.
+    let first = climbed.verdict.len().min(1);
+    climbed.verdict.splice(first..first, apart.into_iter().chain(known.notes.iter().cloned()));
     climbed.notes = notes(&climbed, &known);
-    climbed.notes.extend(apart);
     Ok(climbed)
 }
 
@@ -235,7 +237,7 @@ fn notes(climbed: &Climbed, known: &Known) -> Vec<String> {
         climbed.measures.iter().filter_map(|measure| measure.figures.as_ref().and(measure.note.clone()));
     let all = all.into_iter().filter(|(is_so, _)| *is_so).map(|(_, note)| note.to_owned());
     let mut notes = Vec::new();
-    for note in floors(climbed).into_iter().chain(known.notes.iter().cloned()).chain(all).chain(own) {
+    for note in floors(climbed).into_iter().chain(all).chain(own) {
         if !notes.contains(&note) {
             notes.push(note);
         }

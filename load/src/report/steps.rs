@@ -4,6 +4,7 @@
 //! figures: a step that gains nothing must look like it, and a wrong answer has no length.
 
 use super::page::{escape, figure, page, paragraphs, section, warning};
+use super::quantity::plural;
 use super::table::FigureTable;
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -44,24 +45,44 @@ pub struct Bar {
     pub told: String,
 }
 
+/// The most remarks of a brief report.
+const BULLETS: usize = 5;
+
 /// Colours of the parties in order of their first appearance; whoever comes later has the last one.
 const CLASSES: [&str; 5] = ["first", "second", "third", "fourth", "other"];
 
 impl Page {
-    /// For a terminal of so many columns: the answer first and how to have it, then the figures, then the reasons. Paragraphs are one
-    /// line each.
+    /// For a terminal of so many columns: the answer and how to have it, the figures that have room beside each other, and what
+    /// must be known first. Paragraphs are one line each.
+    pub fn brief(&self, columns: usize) -> String {
+        let reasons = self.verdict.iter().chain(&self.notes);
+        let bullets: String = reasons.clone().take(BULLETS).map(|text| format!("  - {text}\n")).collect();
+        let left = reasons.skip(BULLETS).count() as u64;
+        let table = self.tables.first();
+        let more = match (left, table.is_some_and(|table| table.is_wider_than(columns))) {
+            (0, false) => String::new(),
+            (0, true) => "With --verbose: all figures.\n".to_owned(),
+            (left, false) => format!("With --verbose: {}.\n", plural(left, "further remark")),
+            (left, true) => format!("With --verbose: all figures and {}.\n", plural(left, "further remark")),
+        };
+        let table = table.map_or_else(String::new, |table| table.first_block(0, columns));
+        joined([self.head(), self.subject(), table, bullets, more])
+    }
+
+    /// The same with everything.
     pub fn text(&self, columns: usize) -> String {
-        let lines = |texts: &[String]| texts.iter().map(|text| format!("{text}\n")).collect::<String>();
+        let table = self.tables.first().map_or_else(String::new, |table| table.text(0, columns));
+        joined([self.head(), self.subject(), table, lines(&self.verdict), lines(&self.notes)])
+    }
+
+    fn head(&self) -> String {
         let commands: String = self.commands.iter().map(|command| format!("    {command}\n")).collect();
-        let parts = [
-            lines(&self.answer) + &lines(&self.warnings),
-            if commands.is_empty() { commands } else { format!("To set it up:\n\n{commands}") },
-            format!("{}\n{}\n", self.title, self.subtitle),
-            self.tables.first().map_or_else(String::new, |table| table.text(0, columns)),
-            lines(&self.verdict),
-            lines(&self.notes),
-        ];
-        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+        let commands = if commands.is_empty() { commands } else { format!("To set it up:\n\n{commands}") };
+        joined([lines(&self.answer) + &lines(&self.warnings), commands])
+    }
+
+    fn subject(&self) -> String {
+        format!("{}\n{}\n", self.title, self.subtitle)
     }
 
     pub fn html(&self) -> String {
@@ -79,6 +100,15 @@ impl Page {
         body += &paragraphs(self.notes.iter().map(String::as_str));
         page(&self.title, &self.title, &self.subtitle, &body)
     }
+}
+
+fn lines(texts: &[String]) -> String {
+    texts.iter().map(|text| format!("{text}\n")).collect()
+}
+
+/// With an empty line between parts that are not empty.
+fn joined<const N: usize>(parts: [String; N]) -> String {
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 fn bars(rows: &[Row]) -> String {

@@ -47,8 +47,21 @@ impl FigureTable {
     /// column is as wide as its widest cell and two blanks apart. What is too wide is told in several blocks, each with the names of
     /// its rows; words at the end of a row are folded. Nothing without rows.
     pub fn text(&self, indent: usize, columns: usize) -> String {
+        self.blocks_of(indent, columns).concat()
+    }
+
+    /// Only the columns that have room beside each other.
+    pub fn first_block(&self, indent: usize, columns: usize) -> String {
+        self.blocks_of(indent, columns).into_iter().next().unwrap_or_default()
+    }
+
+    pub fn is_wider_than(&self, columns: usize) -> bool {
+        self.blocks_of(0, columns).len() > 1
+    }
+
+    fn blocks_of(&self, indent: usize, columns: usize) -> Vec<String> {
         if self.rows.is_empty() {
-            return String::new();
+            return Vec::new();
         }
         let blanks = " ".repeat(indent);
         let mut lines = vec![row(blanks.clone() + &self.caption, &self.head)];

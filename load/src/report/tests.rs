@@ -245,3 +245,19 @@ fn pages_are_written_for_looking_at() {
         std::fs::write(format!("{folder}/{name}.html"), page).expect("the folder is writable");
     }
 }
+
+#[test]
+fn a_brief_report_has_the_answer_one_block_of_figures_and_five_remarks() {
+    let mut page = ladder();
+    page.verdict = (1..=4).map(|number| format!("reason {number}")).collect();
+    page.notes = (1..=3).map(|number| format!("note {number}")).collect();
+    let (brief, whole) = (page.brief(60), page.text(60));
+    let has = |text: &str, words: &str| text.contains(words);
+    assert!(page.answer.iter().chain(&page.warnings).all(|words| has(&brief, words)), "{brief}");
+    assert!(has(&brief, "  - reason 4\n  - note 1\n") && !has(&brief, "note 2"), "{brief}");
+    assert!(brief.ends_with("\nWith --verbose: all figures and 2 further remarks.\n"), "{brief}");
+    let head = |text: &str| text.lines().filter(|line| line.starts_with(&page.tables[0].caption)).count();
+    assert!(head(&brief) == 1 && head(&whole) > 1 && has(&whole, "note 3"), "{whole}");
+    page.notes.clear();
+    assert!(page.brief(1000).ends_with("\n  - reason 4\n"), "{}", page.brief(1000));
+}

@@ -16,7 +16,7 @@ const SHORT: [&str; 6] = ["--rounds", "4", "--duration", "1s", "--warm-up", "200
 
 fn capacity(arguments: &[&str]) -> Output {
     let mut command = millstream();
-    command.arg("capacity").args(arguments).args(SHORT).stdin(Stdio::null());
+    command.args(["capacity", "-v"]).args(arguments).args(SHORT).stdin(Stdio::null());
     command.output().expect("the binary runs")
 }
 

@@ -49,7 +49,7 @@ fn ladder(origin: &Origin, more: &[&str]) -> Told {
 pub(super) fn of_rounds(rounds: &str, origin: &Origin, more: &[&str]) -> Told {
     let prefix = Prefix::new();
     let (url, file) = (format!("http://{}/page", origin.address()), prefix.join("ladder.json"));
-    let output = command(&["ladder", &url, "--rounds", rounds, "-d", "450ms", "-c", "4"])
+    let output = command(&["ladder", &url, "-v", "--rounds", rounds, "-d", "450ms", "-c", "4"])
         .args(more)
         .arg("--json")
         .arg(&file)
