@@ -5,6 +5,7 @@
 //!      │ drop: given back            └ drop: aborted, nothing stored, followers see the cut
 //!      ├ failed(): the next waiter tries; after two failures nobody waits
 //!      ├ uncacheable(): all waiters go on their own for a while
+//!      ├ replaced(): as that, and what is stored is removed
 //!      ├ aside(): as that, and still a permit
 //!      └ refresh(): a 304 gave a stored entry new life
 //! ```
@@ -18,7 +19,7 @@ use crate::head::StoredHead;
 use crate::line::{Failure, Outcome, WaiterSlot};
 use crate::memory::{Grant, Patience};
 use crate::now::Now;
-use crate::policy::{Lifetime, Needs, Reason};
+use crate::policy::{Asker, Lifetime, Needs, Reason};
 use crate::progress::{Follower, Progress};
 use crate::purges::number_of_key;
 use crate::store::Store;
@@ -107,6 +108,16 @@ impl FillPermit {
         match reason {
             Some(reason) if reason.is_of_request() && grant.right.is_none() => {}
             _ => self.store.memory.uncacheable(&grant, reason, now),
+        }
+    }
+
+    /// [`FillPermit::uncacheable`] of a response that replaces what is stored ([`Reason::replaces`]): that is removed, unless the
+    /// response is one client's.
+    pub fn replaced(self, reason: Reason, now: Now) {
+        let (store, grant) = (self.store.clone(), self.grant().clone());
+        self.uncacheable(Some(reason), now);
+        if grant.asker == Asker::Anybody {
+            store.invalidate(grant.key.bytes());
         }
     }
 

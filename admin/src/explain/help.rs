@@ -32,8 +32,8 @@ pub(crate) fn help(reason: Reason) -> &'static str {
             "the response is stale on arrival: max-age=0, an Expires that has passed (compare its clock), or an Age beyond its lifetime"
         }
         Reason::NoLifetime => {
-            "write proxy_cache_valid 200 1s (serve: --microcache 1s), with proxy_cache_credentials public and proxy_cache_vary origin \
-             unlisted address, which keep clients apart and which serve has; or have the API send Cache-Control: max-age=… with each response that is the same for every client"
+            "write proxy_cache_valid 200 1s (serve: --microcache 1s), with proxy_cache_credentials public and proxy_cache_vary origin unlisted address, \
+             which keep clients apart and which serve has; or have the API send Cache-Control: max-age=… with each response that is the same for every client"
         }
         Reason::ErrorStatus => "the API failed or refused the request; see its own log",
         Reason::SetCookie => "a response that sets a cookie belongs to one client",

@@ -72,6 +72,19 @@ impl Reason {
         if status >= 400 { Reason::ErrorStatus } else { Reason::NoLifetime }
     }
 
+    /// Whether a response with this status, which is not stored for this reason, says that what is stored is no longer so:
+    /// then it must not stand in for a later error either.
+    pub fn replaces(self, status: u16) -> bool {
+        use Reason::{ErrorStatus, Expired, NoCache, NoLifetime, NoStore, Private, SetCookie, XAccelExpires};
+        // These statuses say nothing about the resource.
+        status < 500
+            && !matches!(status, 408 | 421 | 425 | 429)
+            && matches!(
+                self,
+                ErrorStatus | Expired | NoCache | NoLifetime | NoStore | Private | SetCookie | XAccelExpires
+            )
+    }
+
     /// Whether only the request is the cause, so that it says nothing about responses to others.
     pub(crate) fn is_of_request(self) -> bool {
         matches!(

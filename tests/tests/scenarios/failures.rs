@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use millstream_tests::origin::Origin;
+use millstream_tests::origin::{Origin, answer};
 use millstream_tests::prefix::Prefix;
 use millstream_tests::server::Server;
 use millstream_tests::{ports, wait};
@@ -126,4 +126,49 @@ fn a_client_that_asks_for_json_gets_failures_as_problem_details() {
         .ask("POST / HTTP/1.1\r\nHost: a\r\nAccept: application/json\r\nContent-Length: 5\r\n\r\nabcde");
     assert_eq!((answer.status, answer.field("content-type")), (413, Some(JSON)));
     assert!(answer.text().contains("\"status\":413"), "{}", answer.text());
+}
+
+#[test]
+fn a_page_that_the_api_has_withdrawn_does_not_come_back_with_a_later_failure() {
+    skip_on_nginx!();
+    let withdrawn = [
+        ("404", answer(404, &[], b"")),
+        ("410", answer(410, &[], b"")),
+        ("403", answer(403, &[], b"")),
+        ("no-store", answer(200, &[("Cache-Control", "no-store")], b"new")),
+        ("private", answer(200, &[("Cache-Control", "private")], b"new")),
+        ("cookie", answer(200, &[("Set-Cookie", "a=b"), ("Cache-Control", "max-age=1")], b"new")),
+        ("silent", answer(200, &[], b"new")),
+    ];
+    let kept = [("429", answer(429, &[], b"")), ("500", answer(500, &[], b""))];
+    for ((name, between), comes_back) in
+        withdrawn.map(|case| (case, false)).into_iter().chain(kept.map(|case| (case, true)))
+    {
+        let origin = Origin::numbered(move |_, number| match number {
+            0 => answer(200, &[("Cache-Control", "max-age=1")], b"old"),
+            1 => between.clone(),
+            _ => answer(503, &[], b""),
+        });
+        let server = Server::start(
+            site! {
+                http "proxy_cache_path memory keys_zone=pages:1m;"
+                server "location / {
+                    proxy_pass http://@ORIGIN@; proxy_cache pages; proxy_cache_credentials public;
+                    proxy_cache_use_stale http_503;
+                }"
+            },
+            &[("ORIGIN", &origin.address())],
+        );
+        assert_eq!(server.get("/page").text(), "old", "{name}");
+        wait::until("the stored response has expired", || {
+            server.get("/page");
+            origin.count() == 2
+        });
+        let last = server.get("/page");
+        assert_eq!(
+            (last.status, last.text() == "old"),
+            if comes_back { (200, true) } else { (503, false) },
+            "{name}"
+        );
+    }
 }
