@@ -27,6 +27,7 @@ pub use received::Received;
 pub use reply::Reply;
 pub use route::{Arguments, Route};
 pub use sent::Sent;
+pub use traced::{begin_try, tell_context};
 pub use visitor::{GivenId, Visitor, VisitorCookie, VisitorId};
 
 use crate::browser;
@@ -36,6 +37,7 @@ use crate::limit_zone::passed::Passed;
 use crate::page::Sheet;
 use crate::route::Captured;
 use crate::shows::Shows;
+use crate::trace::Trace;
 use crate::tries::Tries;
 use crate::worker::Worker;
 use millstream_conf::model::{Location, LocationId, Server};
@@ -166,6 +168,29 @@ impl Request {
 
     pub fn id(&self) -> &[u8; 32] {
         self.identity.id.get_or_init(id::random)
+    }
+
+    /// Created when first needed.
+    pub fn trace(&self) -> &Rc<Trace> {
+        self.identity.trace.get_or_init(|| Rc::new(traced::begin(self)))
+    }
+
+    pub fn visitor(&self) -> &Rc<Visitor> {
+        let visitor = self.identity.visitor.get_or_init(|| Rc::new(Visitor::at(self.route.location)));
+        if self.descent.wanted.is_none() {
+            visitor.location.set(self.route.location);
+        }
+        visitor
+    }
+
+    pub fn exceeds_limit(&self, length: u64) -> bool {
+        let limit = self.location().settings.client_body.max_size;
+        limit > 0 && length > limit
+    }
+
+    /// Whether the known length is above the location's limit. A body that was refused before is past that.
+    pub fn is_too_large(&self) -> bool {
+        !self.received.body.is_refused() && self.exceeds_limit(self.received.known_length())
     }
 
     pub fn report_forward(&mut self, forward: Forward, detail: Option<&'static str>) {

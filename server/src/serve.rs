@@ -91,7 +91,7 @@ fn too_large(request: &Request, client: &mut Client) -> Outcome {
 }
 
 fn log_too_large(request: &Request) {
-    let length = request.known_length();
+    let length = request.received.known_length();
     let what = format_args!("client intended to send too large body: {length} bytes");
     failure::log(request, Level::Error, what);
 }

@@ -14,7 +14,7 @@ mod attributes;
 mod attempts;
 
 use crate::location_text;
-use crate::request::Request;
+use crate::request::{self, Request};
 use crate::shown;
 use crate::trace::{Noted, Trace};
 use crate::variables;
@@ -36,7 +36,7 @@ pub fn begin(request: &mut Request, otel: &Otel) {
         request.trace().sampled.set(sampled);
     }
     if otel.context.inject {
-        request.tell_context();
+        request::tell_context(request);
     }
 }
 

@@ -3,8 +3,8 @@
 //! Next: `sending`, which sends both.
 
 use crate::filter::trailers;
-use crate::request::{Request, SubrequestPart};
-use millstream_wire::{Fields, Method, Version};
+use crate::request::Request;
+use millstream_wire::{Fields, Version};
 
 pub struct AnswerHead<'a> {
     pub status: u16,
@@ -23,23 +23,6 @@ pub(super) enum AnswerFraming {
     Chunked,
     Close,
     Stream,
-}
-
-impl Request {
-    /// The status sent for a response's own status: that of an `error_page` response.
-    pub fn outgoing(&self, own: u16) -> u16 {
-        self.descent.error_status.unwrap_or(own)
-    }
-
-    /// By the status that is sent (RFC 9110 §6.4.1).
-    pub fn gets_body(&self, own: u16) -> bool {
-        self.wants_body() && !matches!(self.outgoing(own), 100..=199 | 204 | 304)
-    }
-
-    /// False for HEAD and for subrequests that want only a head.
-    pub fn wants_body(&self) -> bool {
-        self.method != Method::Head && self.descent.wanted != Some(SubrequestPart::Head)
-    }
 }
 
 /// `compress`: its length is unknown before it is coded.

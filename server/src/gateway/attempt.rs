@@ -11,6 +11,7 @@ use super::request_head::{RequestPlan, WrittenHead};
 use super::watching::{watch, watch_for_others};
 use super::{Passing, answer_head, asked_codings, call_timeout, handshake, saying, sticky};
 use crate::client::ClientFailure;
+use crate::request;
 use crate::tries::Try;
 use crate::variables;
 use millstream_net::{buffers, clock};
@@ -198,7 +199,7 @@ impl Passing<'_> {
         connected: Instant,
     ) -> Result<(Vec<u8>, WrittenHead), ClientFailure> {
         let mut begun = Try::of(connection.peer_name().clone(), Some(turn.counts().clone()), self.asked_at);
-        begun.span = self.request.begin_try();
+        begun.span = request::begin_try(self.request);
         begun.connected(connected.saturating_duration_since(self.asked_at), !connection.is_pooled());
         self.request.tries.list.push(begun);
         let mut out = buffers::take();

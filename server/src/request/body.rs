@@ -3,8 +3,6 @@
 //! The request owns it, so that whatever runs next (another location, a named one, a further upstream) sends every byte of it once more.
 //! Next: `gateway/request_body`, which reads it and sends it.
 
-use super::Request;
-use millstream_wire::h1::framing::Framing;
 use std::fs::File;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -63,28 +61,6 @@ impl KeptBody {
             KeptBody::File(_, length) => *length,
             _ => 0,
         }
-    }
-}
-
-impl Request {
-    /// Bytes of the body as far as they are known: announced, come so far in chunks, or come whole on a stream.
-    /// 0 if nothing is known.
-    pub fn known_length(&self) -> u64 {
-        match self.received.framing {
-            Framing::Length(length) => length,
-            Framing::Chunked | Framing::None => self.received.body_octets,
-            Framing::Close => self.received.body.held(),
-        }
-    }
-
-    pub fn exceeds_limit(&self, length: u64) -> bool {
-        let limit = self.location().settings.client_body.max_size;
-        limit > 0 && length > limit
-    }
-
-    /// Whether the known length is above the location's limit. A body that was refused before is past that.
-    pub fn is_too_large(&self) -> bool {
-        !self.received.body.is_refused() && self.exceeds_limit(self.known_length())
     }
 }
 

@@ -30,7 +30,7 @@ impl Request {
         (sub.descent.wanted, sub.descent.is_internal, sub.route.is_rewritten) = (Some(wanted), true, true);
         sub.route.slots = self.route.slots.clone();
         let is_discarded = wanted != SubrequestPart::Head && matches!(self.received.body, KeptBody::Unread);
-        sub.received.body_octets = if is_discarded { 0 } else { self.known_length() };
+        sub.received.body_octets = if is_discarded { 0 } else { self.received.known_length() };
         (sub.limited.requests, sub.limited.connections) = (self.limited.requests, self.limited.connections);
         sub.identity.trace = self.identity.trace.clone();
         sub.identity.visitor = OnceCell::from(self.visitor().clone());

@@ -2,7 +2,7 @@
 //!
 //! Before: `client`, which frames answers; `gateway`, which passes requests on.
 
-use super::Request;
+use super::{Request, SubrequestPart};
 use millstream_wire::h1::framing::Framing;
 use millstream_wire::{FieldId, Method, Version};
 
@@ -40,5 +40,20 @@ impl Request {
 
     pub fn is_on_stream(&self) -> bool {
         self.received.head.version == Version::Http2 && self.descent.wanted.is_none()
+    }
+
+    /// The status sent for a response's own status: that of an `error_page` response.
+    pub fn outgoing(&self, own: u16) -> u16 {
+        self.descent.error_status.unwrap_or(own)
+    }
+
+    /// By the status that is sent (RFC 9110 §6.4.1).
+    pub fn gets_body(&self, own: u16) -> bool {
+        self.wants_body() && !matches!(self.outgoing(own), 100..=199 | 204 | 304)
+    }
+
+    /// False for HEAD and for subrequests that want only a head.
+    pub fn wants_body(&self) -> bool {
+        self.method != Method::Head && self.descent.wanted != Some(SubrequestPart::Head)
     }
 }

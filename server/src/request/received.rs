@@ -40,6 +40,16 @@ impl Received {
         }
     }
 
+    /// Bytes of the body as far as they are known: announced, come so far in chunks, or come whole on a stream.
+    /// 0 if nothing is known.
+    pub fn known_length(&self) -> u64 {
+        match self.framing {
+            Framing::Length(length) => length,
+            Framing::Chunked | Framing::None => self.body_octets,
+            Framing::Close => self.body.held(),
+        }
+    }
+
     pub(super) fn clear(&mut self, now: Instant) {
         self.bytes.clear();
         self.head.clear();

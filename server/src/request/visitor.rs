@@ -2,10 +2,8 @@
 //!
 //! One for a request and its subrequests. Next: `variables/userid`, which reads and makes it.
 
-use super::Request;
 use millstream_conf::model::LocationId;
 use std::cell::{Cell, OnceCell};
-use std::rc::Rc;
 
 pub type VisitorId = [u8; 16];
 
@@ -30,17 +28,8 @@ pub struct GivenId {
     pub is_new: bool,
 }
 
-impl Request {
-    pub fn visitor(&self) -> &Rc<Visitor> {
-        let new = || Visitor {
-            location: Cell::new(self.route.location),
-            came: OnceCell::new(),
-            given: OnceCell::new(),
-        };
-        let visitor = self.identity.visitor.get_or_init(|| Rc::new(new()));
-        if self.descent.wanted.is_none() {
-            visitor.location.set(self.route.location);
-        }
-        visitor
+impl Visitor {
+    pub(super) fn at(location: LocationId) -> Visitor {
+        Visitor { location: Cell::new(location), came: OnceCell::new(), given: OnceCell::new() }
     }
 }
