@@ -8,6 +8,7 @@ use crate::cgi_name;
 use crate::field::Field;
 use crate::field_id::FieldId;
 use crate::list;
+use crate::octets;
 use crate::packed::Walk;
 use std::slice;
 
@@ -162,9 +163,10 @@ impl<'a> Fields<'a> {
     #[inline]
     pub fn lists(self, id: FieldId, element: impl AsRef<[u8]>) -> bool {
         let element = element.as_ref();
-        self.all(id).any(|value| {
-            value.eq_ignore_ascii_case(element)
-                || list::elements(value).any(|found| found.eq_ignore_ascii_case(element))
+        // Most lists are of one element.
+        self.all(id).any(|value| match memchr::memchr(b',', value) {
+            None => octets::trim(value).eq_ignore_ascii_case(element),
+            Some(_) => list::elements(value).any(|found| found.eq_ignore_ascii_case(element)),
         })
     }
 

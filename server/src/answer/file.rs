@@ -208,13 +208,12 @@ fn status_of(error: &std::io::Error) -> u16 {
 
 async fn send(request: &mut Request, client: &mut Client, opened: ChosenFile) -> Outcome {
     let settings = &request.location().settings;
-    let media = media_type::of(request);
     let etag = format!("\"{:x}-{:x}\"", opened.of.modified, opened.of.length);
     let tag = settings.ranges.etag.then_some(etag.as_bytes());
     let (validators, length) =
         (Validators { etag: tag, last_modified: Some(opened.of.modified) }, Some(opened.of.length));
     let mut headers = Headers::default();
-    headers.push(b"Content-Type", &media);
+    headers.push(b"Content-Type", media_type::of(request));
     // The page of an error says nothing about when the error was made.
     if request.descent.error_status.is_none_or(|status| matches!(status, 200 | 206 | 304)) {
         headers.push(b"Last-Modified", &date::format_http(opened.of.modified));

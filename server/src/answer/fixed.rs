@@ -13,8 +13,9 @@ use crate::representation::hit::Ready;
 use crate::request::Request;
 use crate::variables::value;
 use millstream_conf::model::{Http, Instruction, LocationId, Return, ReturnBody};
+use millstream_net::buffers;
 use millstream_wire::h1::framing::Framing;
-use millstream_wire::{FieldId, Headers, accept, target};
+use millstream_wire::{Field, FieldId, Fields, Headers, Span, accept, target};
 use std::io::Write;
 
 pub fn rule(http: &Http, level: LocationId, at: usize) -> Option<&Return> {
@@ -31,12 +32,28 @@ pub fn at_once(request: &mut Request, rule: &Return, out: &mut Vec<u8>) -> Optio
     if rule.status < 200 || !is_plain || chain::is_there(request) {
         return None;
     }
-    let (status, media) = (rule.status, media_type::of(request));
-    let mut headers = Headers::default();
-    headers.push(b"Content-Type", &media);
+    let status = rule.status;
     request.sent.status = status;
     let body = value(template, request);
-    let (fields, length) = (headers.view(), Some(body.len() as u64));
+    let mut text = buffers::take();
+    let ready = typed(request, status, body, out, &mut text);
+    buffers::give(text);
+    ready
+}
+
+/// With the one field that it has written into `text`.
+fn typed(
+    request: &mut Request,
+    status: u16,
+    body: Vec<u8>,
+    out: &mut Vec<u8>,
+    text: &mut Vec<u8>,
+) -> Option<Ready> {
+    text.extend_from_slice(b"Content-Type");
+    let name = Span::new(0, text.len());
+    text.extend_from_slice(media_type::of(request));
+    let field = [Field::new(FieldId::ContentType, name, Span::new(name.end as usize, text.len()))];
+    let (fields, length) = (Fields::new(text, &field), Some(body.len() as u64));
     let plain = Plain { status: request.outgoing(status), fields, length };
     if coding::choose(request, &plain).is_some() {
         return None;
@@ -73,7 +90,7 @@ pub async fn returned(request: &mut Request, client: &mut Client, rule: &Return)
 
 async fn text(request: &mut Request, client: &mut Client, status: u16, body: &[u8]) -> Outcome {
     let mut headers = Headers::default();
-    headers.push(b"Content-Type", &media_type::of(request));
+    headers.push(b"Content-Type", media_type::of(request));
     whole(request, client, status, &headers, body).await
 }
 

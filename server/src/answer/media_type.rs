@@ -5,17 +5,17 @@ use crate::request::Request;
 use millstream_wire::FieldId;
 
 /// As nginx; an empty type set before does not count.
-pub fn of(request: &Request) -> Vec<u8> {
+pub fn of(request: &Request) -> &[u8] {
     let handed_on =
         request.descent.accel_fields.as_ref().and_then(|fields| fields.view().get(FieldId::ContentType));
     if let Some(media) = handed_on.filter(|media| !media.is_empty()) {
-        return media.to_vec();
+        return media;
     }
     let settings = &request.location().settings;
     let known = extension(&request.route.uri)
         .and_then(|extension| std::str::from_utf8(extension).ok())
         .and_then(|extension| settings.types.by_extension.get(&extension.to_ascii_lowercase()));
-    known.map_or_else(|| settings.types.default.as_bytes().to_vec(), |media| media.as_bytes().to_vec())
+    known.unwrap_or(&settings.types.default).as_bytes()
 }
 
 fn extension(uri: &[u8]) -> Option<&[u8]> {
