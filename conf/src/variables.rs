@@ -85,7 +85,7 @@ variables! {
     RequestCompletion "request_completion" Common "`OK` if the response was sent completely, otherwise empty.",
     RequestFilename "request_filename" File "The path of the requested file, from `root` or `alias` and the URI.",
     RequestId "request_id" Once "A random request id of 32 hexadecimal digits.",
-    RequestLength "request_length" Once "Bytes of the request: request line, header and body.",
+    RequestLength "request_length" Field "Bytes of the request: request line, header and body.",
     RequestMethod "request_method" Common "The request's method.",
     RequestPort "request_port" Connection "The port in the request line, otherwise in the Host field, as the client sent it.",
     RequestTime "request_time" Once "The time since the first byte of the request, in seconds with milliseconds.",

@@ -98,6 +98,8 @@ impl LeftOut {
     }
 }
 
+const PROTOCOL: Variable = Variable::Builtin(Builtin::ServerProtocol);
+
 struct Reader<'h> {
     http: &'h Http,
     variables: Vec<ReadVariable>,
@@ -155,6 +157,11 @@ impl<'h> Reader<'h> {
         let http = self.http;
         let mut places = BTreeSet::new();
         for variable in variables {
+            // What else it has is in the key, or the operator leaves it out.
+            let variable = match variable {
+                Variable::Builtin(Builtin::Request) => &PROTOCOL,
+                other => other,
+            };
             let parts = made::made_of(&http.made, variable);
             let left_out = parts.iter().filter(|part| is_left_out(part));
             // A value that is new each time tells nothing but that; what it is made of does.

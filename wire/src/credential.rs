@@ -26,8 +26,8 @@ const fn words_from(letter: u8) -> &'static [&'static [u8]] {
         b'l' => &[b"login"],
         b'm' => &[b"member"],
         b'o' => &[b"oidc", b"on-behalf"],
-        b'p' => &[b"passcode", b"passport", b"passw", b"principal"],
-        b's' => &[b"secret", b"session", b"signature"],
+        b'p' => &[b"passcode", b"passphrase", b"passport", b"passw", b"principal"],
+        b's' => &[b"secret", b"sessid", b"session", b"signature", b"subscriber"],
         b't' => &[b"ticket", b"token"],
         b'u' => &[b"user"],
         _ => &[],
@@ -40,30 +40,25 @@ const fn words_from(letter: u8) -> &'static [&'static [u8]] {
 /// Words of other lengths are told apart by length alone.
 const fn segments_from(letter: u8) -> &'static [&'static [u8]] {
     match letter {
-        b'a' => &[b"actor", b"admin"],
-        b'c' => &[b"caller", b"company"],
-        b'd' => &[b"delegate", b"dn", b"dpop"],
+        b'a' => &[b"actor", b"admin", b"assertion"],
+        b'c' => &[b"caller", b"claims", b"company", b"csrf"],
+        b'd' => &[b"delegate", b"dn", b"doctor", b"dpop"],
         b'e' => &[b"email", b"employee", b"eppn"],
         b'f' => &[b"fingerprint", b"from"],
         b'g' => &[b"groups", b"guest"],
-        b'h' => &[b"hmac"],
+        b'h' => &[b"hmac", b"household"],
         b'l' => &[b"licence", b"license"],
-        b'm' => &[b"mac"],
+        b'm' => &[b"mac", b"merchant", b"msisdn"],
         b'n' => &[b"nonce"],
         b'o' => &[b"operator", b"org", b"organisation", b"organization", b"otp", b"owner"],
-        b'p' => &[b"patient", b"person", b"persona", b"pin", b"player", b"profile", b"psk"],
+        b'p' => &[
+            b"pass", b"patient", b"person", b"persona", b"phone", b"pin", b"player", b"profile", b"psk",
+            b"pwd",
+        ],
         b'r' => &[b"requester", b"role", b"roles"],
         b's' => &[
-            b"saml",
-            b"sid",
-            b"sign",
-            b"spiffe",
-            b"sso",
-            b"student",
-            b"sub",
-            b"subject",
-            b"subscriber",
-            b"sudo",
+            b"saml", b"sess", b"sid", b"sign", b"spiffe", b"ssid", b"sso", b"staff", b"student", b"sub",
+            b"subject", b"sudo",
         ],
         b't' => &[b"team", b"totp"],
         b'u' => &[b"uid", b"upn"],
@@ -238,6 +233,22 @@ mod tests {
             "Proxy-Authorization",
             "X-Api-Key",
             "api-key",
+            "X-Pass",
+            "X-Pwd",
+            "X-Passphrase",
+            "X-Sess",
+            "X-Ssid",
+            "Phpsessid",
+            "Assertion",
+            "X-Csrf",
+            "X-Claims",
+            "X-Phone",
+            "X-Msisdn",
+            "X-Staff",
+            "X-Doctor",
+            "X-Household",
+            "X-Merchant",
+            "X-Subscriber",
             "X-AUTH-TOKEN",
             "X-Access-Token",
             "Private-Token",
@@ -408,7 +419,7 @@ mod tests {
                 assert!(is_credential(FieldId::Other, &[b"x-a", *word, b"z"].concat()), "{letter}");
             }
             let segments = segments_from(letter);
-            assert!(segments.len() <= 10, "{letter}");
+            assert!(segments.len() <= 12, "{letter}");
             for segment in segments {
                 assert!(segment[0] == letter && !segment.iter().any(u8::is_ascii_uppercase));
                 assert!(is_credential(FieldId::Other, &[b"x-", *segment].concat()), "{letter}");

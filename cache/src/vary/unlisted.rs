@@ -22,6 +22,8 @@ enum Meaningless {
     Wish,
     /// Different for every request, so no response that is worth storing depends on it.
     Trace,
+    /// Which proxies it has passed, and whether it is traced: said by them, and alike for many requests.
+    Hop,
     /// From which address or page a client comes, not what it wants: an API that responds by it gives each
     /// client another response and must say so.
     Whence,
@@ -29,7 +31,7 @@ enum Meaningless {
     Program,
 }
 
-use Meaningless::{Compared, Program, StaysHere, Trace, Whence, Wish};
+use Meaningless::{Compared, Hop, Program, StaysHere, Trace, Whence, Wish};
 
 /// `None` = it makes a variant.
 fn known(id: FieldId) -> Option<Meaningless> {
@@ -62,7 +64,8 @@ fn known(id: FieldId) -> Option<Meaningless> {
         | FieldId::Cookie
         | FieldId::ProxyAuthorization => Compared,
         FieldId::CacheControl | FieldId::Pragma | FieldId::MaxForwards | FieldId::Priority => Wish,
-        FieldId::XRequestId | FieldId::Via | FieldId::Date => Trace,
+        FieldId::XRequestId => Trace,
+        FieldId::Via | FieldId::Date => Hop,
         FieldId::XForwardedFor | FieldId::XRealIp | FieldId::Referer => Whence,
         FieldId::UserAgent => Program,
         _ => return None,
@@ -78,16 +81,16 @@ const OTHERS: &[(&str, Meaningless)] = &[
     ("x-b3-traceid", Trace),
     ("x-b3-spanid", Trace),
     ("x-b3-parentspanid", Trace),
-    ("x-b3-sampled", Trace),
-    ("x-b3-flags", Trace),
+    ("x-b3-sampled", Hop),
+    ("x-b3-flags", Hop),
     ("uber-trace-id", Trace),
     ("sentry-trace", Trace),
     ("newrelic", Trace),
     ("elastic-apm-traceparent", Trace),
     ("x-datadog-trace-id", Trace),
     ("x-datadog-parent-id", Trace),
-    ("x-datadog-sampling-priority", Trace),
-    ("x-datadog-origin", Trace),
+    ("x-datadog-sampling-priority", Hop),
+    ("x-datadog-origin", Hop),
     ("x-datadog-tags", Trace),
     ("x-amzn-trace-id", Trace),
     ("x-cloud-trace-context", Trace),
@@ -101,9 +104,9 @@ const OTHERS: &[(&str, Meaningless)] = &[
     ("x-vercel-id", Trace),
     ("fly-request-id", Trace),
     ("cf-ray", Trace),
-    ("cdn-loop", Trace),
-    ("fastly-ff", Trace),
-    ("x-varnish", Trace),
+    ("cdn-loop", Hop),
+    ("fastly-ff", Hop),
+    ("x-varnish", Hop),
     ("x-timer", Trace),
     ("x-azure-ref", Trace),
     ("x-azure-requestchain", Trace),
@@ -209,9 +212,16 @@ mod tests {
 
     #[test]
     fn a_field_that_is_left_out_is_told_in_a_note() {
-        for name in
-            ["forwarded", "x-forwarded-host", "x-forwarded-port", "referer", "user-agent", "accept-encoding"]
-        {
+        for name in [
+            "forwarded",
+            "x-forwarded-host",
+            "x-forwarded-port",
+            "referer",
+            "user-agent",
+            "accept-encoding",
+            "via",
+            "fastly-ff",
+        ] {
             assert!(leaves_out(name.as_bytes()), "{name}");
             assert_eq!(said(&[(name, "a")]), "", "{name}");
             assert_eq!(said(&[(&format!("={name}"), "a")]), format!("={name}:a\n"));

@@ -2,7 +2,9 @@
 //!
 //! Nothing is reckoned here; what it looks like, in a terminal and on a page, is `report::steps`'s to say.
 
+use super::gain;
 use super::result::{Climbed, Figures, Measure};
+use crate::correctness::How;
 use crate::peer::Party;
 use crate::report::quantity::{Bytes, Count, Number, Quantity, Rate, Share, Time, Times, moment, plural};
 use crate::report::steps::{Bar, Page, Row};
@@ -22,6 +24,12 @@ pub fn page(climbed: &Climbed) -> Page {
     let simulated = climbed.is_simulated.then(|| {
         "The API is simulated: the ladder shows typical proportions, not the figures of your API.".to_owned()
     });
+    // A cache sends one of them to several clients.
+    let unique = (climbed.compared == How::StatusAndLength && gain::recommended(climbed).is_some()).then(|| {
+        "The API's responses to the same request differ from each other: store them only if one client may get the response to another's \
+         request (a list with the time of its making, but not a new cart, a form's token or a number that counts once)."
+            .to_owned()
+    });
     let (answer, verdict) = climbed.verdict.split_at(climbed.verdict.len().min(1));
     let (began, alone) = (moment(climbed.began_unix_milliseconds), Time(climbed.alone_milliseconds * 1e3));
     let (rounds, connections) = (climbed.rounds_told(), climbed.connections_told());
@@ -31,7 +39,13 @@ pub fn page(climbed: &Climbed) -> Page {
         subtitle: format!(
             "{began}: {rounds} for each step, {connections}, {threads}, {cores} cores; one request alone takes {alone}."
         ),
-        warnings: climbed.cut_short.map(|cut| cut.words()).into_iter().chain(simulated).collect(),
+        warnings: climbed
+            .cut_short
+            .map(|cut| cut.words())
+            .into_iter()
+            .chain(simulated)
+            .chain(unique)
+            .collect(),
         answer: answer.to_vec(),
         commands: Vec::new(),
         verdict: verdict.to_vec(),

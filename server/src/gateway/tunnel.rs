@@ -1,5 +1,5 @@
-//! After 101, or what stands for it on a stream: bytes both ways until both sides have ended, nothing moved for `proxy_read_timeout`, or one side took
-//! nothing of what is there for it (`send_timeout`, `proxy_send_timeout`). One in which nothing moves ends where places are short.
+//! After 101, or what stands for it on a stream: bytes both ways until both sides have ended, one has and nothing moved for five seconds, nothing moved
+//! for `proxy_read_timeout`, or one side took nothing of what is there for it (`send_timeout`, `proxy_send_timeout`). One in which nothing moves ends where places are short.
 //!
 //! Only the first is an end, which a stream says by END_STREAM; all else is a cut, and a reset there.
 //!
@@ -22,6 +22,9 @@ use std::future::poll_fn;
 use std::io;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
+
+/// How long nothing may move once one side has ended.
+const HALF: Duration = Duration::from_secs(5);
 
 enum Side<'a> {
     Client(&'a mut Client),
@@ -81,6 +84,7 @@ struct Tunnel<'t> {
     up: Way,
     idle: Deadline,
     timeout: Duration,
+    is_half: bool,
     entry: TunnelEntry,
 }
 
@@ -105,8 +109,16 @@ impl Passing<'_> {
 
         let (idle, timeout) = (Deadline::new(), self.proxy.exchange.read_timeout);
         let entry = self.request.worker.enter_tunnel();
-        let mut tunnel =
-            Tunnel { client: &mut *client, connection: &mut connection, down, up, idle, timeout, entry };
+        let mut tunnel = Tunnel {
+            client: &mut *client,
+            connection: &mut connection,
+            down,
+            up,
+            idle,
+            timeout,
+            is_half: false,
+            entry,
+        };
         tunnel.idle.set(clock::now() + timeout);
         let ended = poll_fn(|context| tunnel.poll(context)).await;
         let moved = tunnel.down.moved;
@@ -187,6 +199,10 @@ impl Tunnel<'_> {
             (Poll::Ready(Ok(())), _) if self.down.is_cut => Poll::Ready(Err(CutOff::Broken)),
             // All that the upstream said is there, and it takes no more, or the client says no more.
             (Poll::Ready(Ok(())), Poll::Ready(_)) => Poll::Ready(Ok(())),
+            (Poll::Ready(Ok(())), Poll::Pending) | (Poll::Pending, Poll::Ready(Ok(()))) => {
+                self.end_of_one();
+                self.poll_idle(context)
+            }
             (Poll::Pending, Poll::Ready(Err(Fault::Source))) => Poll::Ready(Err(CutOff::Broken)),
             (Poll::Pending, Poll::Ready(Err(Fault::Sink))) => {
                 // A server that has closed takes nothing, and what it said before may still be in the socket.
@@ -197,12 +213,23 @@ impl Tunnel<'_> {
         }
     }
 
+    /// Whoever has ended may still listen, but not for long to somebody who says nothing: a server that takes no notice of the end
+    /// would hold the places of clients that have left.
+    fn end_of_one(&mut self) {
+        if !self.is_half {
+            self.is_half = true;
+            self.timeout = self.timeout.min(HALF);
+            self.idle.set(clock::now() + self.timeout);
+        }
+    }
+
     fn poll_idle(&mut self, context: &mut Context<'_>) -> Poll<Result<(), CutOff>> {
         self.entry.wait(context.waker());
         if self.entry.is_shed() {
             return Poll::Ready(Err(CutOff::Shed));
         }
-        self.idle.poll(context).map(|()| Err(CutOff::Upstream))
+        let is_half = self.is_half;
+        self.idle.poll(context).map(|()| if is_half { Ok(()) } else { Err(CutOff::Upstream) })
     }
 }
 

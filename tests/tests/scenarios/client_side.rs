@@ -1,7 +1,9 @@
 //! What one client sees on one connection: pipelining, interim answers, upgrades, limits, slow senders.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::server::Server;
 
@@ -155,4 +157,22 @@ fn a_client_of_http_1_0_is_given_no_other_protocol_and_the_upstream_is_asked_for
         let got = server.ask(format!("GET {path} HTTP/1.0\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"));
         assert_eq!((got.status, got.text().as_str()), (200, "none"), "{path}");
     }
+}
+
+#[test]
+fn a_tunnel_that_one_side_has_ended_is_over_though_the_other_says_nothing() {
+    skip_on_nginx!();
+    let gate = Arc::new(Gate::default());
+    let held = gate.clone();
+    let origin = Origin::start(move |_| {
+        let switched = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\n";
+        vec![Step::Send(switched.to_vec()), Step::Pass(held.clone())]
+    });
+    let server = start(&origin);
+    let mut client = server.client();
+    client.send("GET /up HTTP/1.1\r\nHost: a\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\n").expect("sent");
+    assert_eq!(client.head().expect("an answer").status, 101);
+    client.finish_writing().expect("it is open");
+    assert!(client.is_closed_by_server());
+    assert!(gate.open(), "the API has said nothing until then");
 }

@@ -88,6 +88,8 @@ fn what_the_configuration_reads_of_fields_that_unlisted_leaves_out_tells_request
             "User-Agent",
             "Mozilla/4.0",
         ),
+        ("proxy_set_header X-U $http_via;", "Via", "1.1 edge"),
+        ("proxy_set_header X-U $http_fastly_ff;", "Fastly-FF", "x"),
         ("proxy_set_header X-U $http_accept_encoding;", "Accept-Encoding", "x-none, gzip;q=0"),
         ("proxy_set_header X-U $language;", "Accept-Language", "de"),
         ("proxy_set_header X-U $http_accept;", "Accept", "*/*"),
