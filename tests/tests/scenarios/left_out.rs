@@ -25,7 +25,10 @@ const SITE: &str = site! {
         location /other/ { proxy_set_header X-Request-Id $request_number; proxy_pass http://api; }
         location @gold { proxy_set_header X-U gold; @CACHED@ }
         location /gold { @CACHED@ }
-        location /led { proxy_cache answers; proxy_pass http://api; }
+        location /led {
+            valid_referers none evil.example; if ($arg_never) { set $unused $invalid_referer; }
+            proxy_cache answers; proxy_pass http://api;
+        }
     }
     server { listen 127.0.0.1:@PORT@; server_name one.example;
         set $constant one; proxy_cache_vary unlisted; proxy_cache_valid 1m; proxy_cache_key $request_uri;
