@@ -4,7 +4,7 @@
 //! length is announced. What is in memory and asked for in one piece is `hit`'s.
 
 use super::Outcome;
-use crate::client::{Client, Unsent};
+use crate::client::{Client, Unsent, send_stored};
 use crate::representation::chosen::{self, Extent};
 use crate::representation::hit;
 use crate::representation::multipart::Multipart;
@@ -43,7 +43,7 @@ pub async fn answer(
         Extent::Parts(multipart) => send_parts(request, client, &body, multipart).await,
         Extent::Whole | Extent::Part(_) => {
             drop(body);
-            client.send_stored(request, &mut reader).await
+            send_stored(client, request, &mut reader).await
         }
     };
     Ok(ended(request, client, file.as_ref(), sent).await)
@@ -66,7 +66,7 @@ async fn send_parts(
         multipart.write_head(range, &mut text);
         client.push(request, &text);
         let mut reader = body.part(range.clone());
-        client.send_stored(request, &mut reader).await?;
+        send_stored(client, request, &mut reader).await?;
     }
     text.clear();
     multipart.write_end(&mut text);
@@ -89,7 +89,7 @@ pub async fn send_all(
     file: Option<Arc<Entry>>,
     reader: &mut BodyReader,
 ) -> Outcome {
-    let sent = client.send_stored(request, reader).await;
+    let sent = send_stored(client, request, reader).await;
     ended(request, client, file.as_ref(), sent).await
 }
 

@@ -20,7 +20,7 @@ mod tests;
 pub use body::BodyProgress;
 pub use end::{End, Inside};
 pub use framing::AnswerHead;
-pub use stored::Unsent;
+pub use stored::{Unsent, send as send_stored};
 pub use tail::WholeBody;
 
 use crate::request::Request;

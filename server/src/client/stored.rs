@@ -14,26 +14,20 @@ pub enum Unsent {
     Body,
 }
 
-impl Client {
-    pub async fn send_stored(
-        &mut self,
-        request: &mut Request,
-        reader: &mut BodyReader,
-    ) -> Result<(), Unsent> {
-        let takes_files = self.takes_files();
-        loop {
-            self.room(request).await.map_err(Unsent::Client)?;
-            let piece = match takes_files {
-                true => reader.next_to_send().await,
-                false => reader.next().await.map(|bytes| bytes.map(Piece::Bytes)),
-            };
-            let sent = match piece {
-                None => return Ok(()),
-                Some(Err(_)) => return Err(Unsent::Body),
-                Some(Ok(Piece::Bytes(bytes))) => self.send(request, bytes).await,
-                Some(Ok(Piece::Span(span))) => self.send_file(request, &span, span.part()).await,
-            };
-            sent.map_err(Unsent::Client)?;
-        }
+pub async fn send(client: &mut Client, request: &mut Request, reader: &mut BodyReader) -> Result<(), Unsent> {
+    let takes_files = client.takes_files();
+    loop {
+        client.room(request).await.map_err(Unsent::Client)?;
+        let piece = match takes_files {
+            true => reader.next_to_send().await,
+            false => reader.next().await.map(|bytes| bytes.map(Piece::Bytes)),
+        };
+        let sent = match piece {
+            None => return Ok(()),
+            Some(Err(_)) => return Err(Unsent::Body),
+            Some(Ok(Piece::Bytes(bytes))) => client.send(request, bytes).await,
+            Some(Ok(Piece::Span(span))) => client.send_file(request, &span, span.part()).await,
+        };
+        sent.map_err(Unsent::Client)?;
     }
 }

@@ -9,7 +9,7 @@ use crate::answer::course::{self, Course, LOOKUPS, Right};
 use crate::answer::stored;
 use crate::cache_report::CacheReport;
 use crate::caching::keyed;
-use crate::client::{Client, ClientFailure, Unsent};
+use crate::client::{Client, ClientFailure, Unsent, send_stored};
 use crate::counting;
 use crate::gateway::{self, Filling, OpenedFill, Proxied};
 use crate::request::Request;
@@ -240,7 +240,7 @@ pub(super) async fn send(
             let mut reader = entry.body().open(range).await.map_err(|_| SliceFailure::Piece)?;
             let file = stored::in_file(&entry);
             drop(entry);
-            return client.send_stored(request, &mut reader).await.map_err(|unsent| match unsent {
+            return send_stored(client, request, &mut reader).await.map_err(|unsent| match unsent {
                 Unsent::Client(failure) => SliceFailure::Client(failure),
                 Unsent::Body => {
                     if let Some(entry) = &file {
