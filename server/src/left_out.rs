@@ -37,6 +37,16 @@ struct LocationReads {
     digest: u64,
 }
 
+impl ReadVariable {
+    /// Whether the request keeps what is read, for later reads ([`Remembered`](crate::remembered::Remembered)).
+    pub fn is_remembered(&self) -> bool {
+        match &self.variable {
+            Variable::Builtin(builtin) => builtin.stays(),
+            variable => matches!(variable, Variable::Made(_)),
+        }
+    }
+}
+
 impl LeftOut {
     pub fn read_by(http: &Http) -> LeftOut {
         let mut reader = Reader::of(http);
@@ -78,7 +88,7 @@ impl LeftOut {
         own: LocationId,
         location: LocationId,
         is_redirected: bool,
-    ) -> impl Iterator<Item = &ReadVariable> {
+    ) -> impl Iterator<Item = &ReadVariable> + Clone {
         let (own, direct) = (self.reads(own), self.reads(location));
         let of_server = own.iter().filter(|at| direct.binary_search(at).is_err());
         let these = direct.iter().chain(of_server).copied().filter(move |_| !is_redirected);
@@ -93,8 +103,7 @@ impl LeftOut {
     /// What tells the blocks apart by which a request is handled; `None` if all do the same.
     pub fn block(&self, own: LocationId, location: LocationId) -> Option<[u8; 16]> {
         let digest = |id: LocationId| self.blocks.get(id.0 as usize).map_or(0, |block| block.digest);
-        let both = [digest(own).to_ne_bytes(), digest(location).to_ne_bytes()].concat();
-        self.differ.then(|| both.try_into().unwrap_or_default())
+        self.differ.then(|| (u128::from(digest(own)) << 64 | u128::from(digest(location))).to_be_bytes())
     }
 }
 

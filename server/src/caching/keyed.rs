@@ -89,7 +89,7 @@ fn note_address(request: &mut Request, cache: &ProxyCache) {
             told.push(b'\n');
         }
     }
-    noted::add(request, ADDRESS, &told);
+    request.received.append_field(ADDRESS, &told);
     buffers::give(told);
 }
 
@@ -136,7 +136,7 @@ pub fn credentials<'r>(request: &'r Request, cache: &'r ProxyCache) -> impl Iter
 
 /// Whether the upstream gets a credential that is not in the key (`proxy_cache_credentials public`).
 pub fn asker(request: &Request, cache: &ProxyCache) -> Asker {
-    if !matches!(cache.credentials, Credentials::Public { .. }) {
+    if !cache.credentials.is_public() {
         return Asker::Anybody;
     }
     let shows = credentials(request, cache).next().is_some();
@@ -187,7 +187,7 @@ pub fn is_chosen(request: &Request, cache: &ProxyCache, what: Shows) -> bool {
 
 /// Whether a response could not be for others even if it says so (`proxy_cache_credentials public`).
 pub fn is_for_its_client(request: &Request, cache: &ProxyCache) -> bool {
-    matches!(cache.credentials, Credentials::Public { .. }) && is_chosen(request, cache, Shows::WHO)
+    cache.credentials.is_public() && is_chosen(request, cache, Shows::WHO)
 }
 
 /// Which halves of a target the key contains.

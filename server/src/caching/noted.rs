@@ -7,8 +7,6 @@ use crate::request::Request;
 use crate::variables;
 use millstream_conf::model::ProxyCache;
 use millstream_net::buffers;
-use millstream_wire::field::Field;
-use millstream_wire::{FieldId, Span};
 use std::borrow::Cow;
 
 /// Appends a line for each that is neither empty nor in the key, and for the blocks that have led here.
@@ -17,38 +15,28 @@ pub(super) fn append(request: &mut Request, cache: &ProxyCache) {
     let left_out = &generation.shared.left_out;
     let (own, location) = (request.server().own, request.route.location);
     if let Some(block) = left_out.block(own, location) {
-        add(request, b"=block", &escaped(&block));
+        request.received.append_field(b"=block", &escaped(&block));
     }
-    let mut read = left_out.variables(own, location, request.descent.is_internal).peekable();
-    if read.peek().is_none() {
-        return;
-    }
+    let is_in_key = |read: &&ReadVariable| cache.key.variables().any(|named| *named == read.variable);
+    let read = left_out.variables(own, location, request.descent.is_internal);
+    let read = read.filter(|read| !is_in_key(read));
     // What is read here is not read yet: a later location may read another value, and captures are the last expression's.
-    let apart = request.route.apart();
-    let kept = std::mem::replace(&mut request.route, apart);
+    let kept = read.clone().any(ReadVariable::is_remembered).then(|| {
+        let apart = request.route.apart();
+        std::mem::replace(&mut request.route, apart)
+    });
     let mut value = buffers::take();
     for ReadVariable { note, variable } in read {
-        if cache.key.variables().any(|named| named == variable) {
-            continue;
-        }
         value.clear();
         variables::append(variable, request, &mut value);
         if !value.is_empty() {
-            add(request, note, &escaped(&value));
+            request.received.append_field(note, &escaped(&value));
         }
     }
     buffers::give(value);
-    request.route = kept;
-}
-
-pub(super) fn add(request: &mut Request, name: &[u8], value: &[u8]) {
-    let mut append = |text: &[u8]| {
-        let start = request.received.bytes.len();
-        request.received.bytes.extend_from_slice(text);
-        Span::new(start, request.received.bytes.len())
-    };
-    let (name, value) = (append(name), append(value));
-    request.received.head.fields.push(Field::new(FieldId::Other, name, value));
+    if let Some(kept) = kept {
+        request.route = kept;
+    }
 }
 
 /// Without line ends, which separate notes where they are compared.

@@ -11,7 +11,7 @@ use crate::intercepted;
 use crate::limits;
 use millstream_cache::policy::{self, Reason};
 use millstream_cache::{Fill, FillPermit, Now, StoredHead};
-use millstream_conf::model::{Credentials, ProxyCache, RequestSize, Store};
+use millstream_conf::model::{RequestSize, Store};
 use millstream_upstream::{Condition, Connection, Turn};
 use millstream_wire::h1::head::ResponseHead;
 use millstream_wire::{Fields, Headers};
@@ -162,7 +162,7 @@ impl Passing<'_> {
                     match head.status {
                         500.. => self.failed(Filling::Permit(permit), Condition::Status(head.status)),
                         _ if as_asked => drop(permit),
-                        status if had_stale && keeps_apart(cache) && reason.replaces(status) => {
+                        status if had_stale && cache.credentials.is_public() && reason.replaces(status) => {
                             permit.replaced(reason, now);
                         }
                         _ => permit.uncacheable(Some(reason), now),
@@ -223,9 +223,4 @@ impl Passing<'_> {
         let fill = Fill::along(head.status, fields, connection.remaining(), now);
         self.fill(connection, turn, fill, None).await
     }
-}
-
-/// Whether the response to one client says something about the others'.
-fn keeps_apart(cache: &ProxyCache) -> bool {
-    matches!(cache.credentials, Credentials::Public { .. })
 }

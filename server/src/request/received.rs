@@ -3,6 +3,7 @@
 use super::{BodyFile, ClientAddress, KeptBody};
 use millstream_wire::h1::framing::Framing;
 use millstream_wire::h1::head::RequestHead;
+use millstream_wire::{Field, FieldId, Span};
 use std::time::Instant;
 
 pub struct Received {
@@ -38,6 +39,17 @@ impl Received {
             body_received: 0,
             body_octets: 0,
         }
+    }
+
+    /// Adds a field of ours behind those that came; returns where in `bytes` its value begins.
+    pub fn append_field(&mut self, name: &[u8], value: &[u8]) -> usize {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(name);
+        let middle = self.bytes.len();
+        self.bytes.extend_from_slice(value);
+        let (id, end) = (FieldId::of(name), self.bytes.len());
+        self.head.fields.push(Field::new(id, Span::new(start, middle), Span::new(middle, end)));
+        middle
     }
 
     /// Bytes of the body as far as they are known: announced, come so far in chunks, or come whole on a stream.

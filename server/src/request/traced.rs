@@ -9,8 +9,6 @@ use millstream_traces::context::TraceContext;
 use millstream_traces::id::SpanId;
 use millstream_traces::state;
 use millstream_wire::FieldId;
-use millstream_wire::field::Field;
-use millstream_wire::span::Span;
 
 const TRACEPARENT: &[u8] = b"traceparent";
 const TRACESTATE: &[u8] = b"tracestate";
@@ -39,22 +37,11 @@ pub fn tell_context(request: &mut Request) {
     let mut value = Vec::new();
     let told = TraceContext { trace: trace.id, span: trace.span, sampled: trace.sampled.get() };
     let at = told.write(&mut value);
-    let start = append(&mut request.received, TRACEPARENT, &value);
+    let start = request.received.append_field(TRACEPARENT, &value);
     trace.told.set(Some(start + at));
     if let Some(state) = &trace.state {
-        append(&mut request.received, TRACESTATE, state.as_bytes());
+        request.received.append_field(TRACESTATE, state.as_bytes());
     }
-}
-
-/// Returns where the value begins.
-fn append(received: &mut Received, name: &[u8], value: &[u8]) -> usize {
-    let start = received.bytes.len();
-    received.bytes.extend_from_slice(name);
-    let middle = received.bytes.len();
-    received.bytes.extend_from_slice(value);
-    let (name, value) = (Span::new(start, middle), Span::new(middle, received.bytes.len()));
-    received.head.fields.push(Field::new(FieldId::Other, name, value));
-    middle
 }
 
 /// The id of a span for a request to a server, which is told it; `None` unless recorded.

@@ -72,12 +72,17 @@ fn echo_saying(control: &'static str) -> Origin {
 }
 
 fn start(location: &str, upstream: &str) -> Server {
-    let location =
-        if location.contains("_pass") { location.to_owned() } else { format!("{location} {CACHED}") };
-    Server::start(SITE, &[("LOCATION", &location), ("UPSTREAM", upstream), ("CACHED", CACHED)])
+    start_site(SITE, CACHED, location, upstream)
 }
 
-fn ask(server: &Server, path: &str, fields: &[(&str, &str)]) -> (String, String) {
+/// Where the location passes nothing on, it does so as `cached` says.
+pub(super) fn start_site(site: &str, cached: &str, location: &str, upstream: &str) -> Server {
+    let location =
+        if location.contains("_pass") { location.to_owned() } else { format!("{location} {cached}") };
+    Server::start(site, &[("LOCATION", &location), ("UPSTREAM", upstream), ("CACHED", cached)])
+}
+
+pub(super) fn ask(server: &Server, path: &str, fields: &[(&str, &str)]) -> (String, String) {
     let got: Answer = server.get_with(path, fields);
     (got.field("x-cache-status").unwrap_or("none").to_owned(), got.text())
 }

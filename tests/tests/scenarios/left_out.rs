@@ -1,7 +1,7 @@
 //! What `proxy_cache_vary unlisted` leaves out, where the configuration reads it: such requests share no response.
 
+use crate::handed_on::{ask, start_site};
 use millstream_tests::application::{self, Application};
-use millstream_tests::client::Answer;
 use millstream_tests::origin::{Origin, answer};
 use millstream_tests::server::Server;
 
@@ -55,14 +55,7 @@ fn echo() -> Origin {
 }
 
 fn start(location: &str, upstream: &str) -> Server {
-    let location =
-        if location.contains("_pass") { location.to_owned() } else { format!("{location} {CACHED}") };
-    Server::start(SITE, &[("LOCATION", &location), ("UPSTREAM", upstream), ("CACHED", CACHED)])
-}
-
-fn ask(server: &Server, path: &str, fields: &[(&str, &str)]) -> (String, String) {
-    let got: Answer = server.get_with(path, fields);
-    (got.field("x-cache-status").unwrap_or("none").to_owned(), got.text())
+    start_site(SITE, CACHED, location, upstream)
 }
 
 #[test]

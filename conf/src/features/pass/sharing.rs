@@ -28,6 +28,13 @@ pub enum Credentials {
     },
 }
 
+impl Credentials {
+    /// Whether users are kept apart: who shows a credential gets only public responses.
+    pub fn is_public(&self) -> bool {
+        matches!(self, Credentials::Public { .. })
+    }
+}
+
 record! {
     pub struct AddressValue {
         pub value: Template,

@@ -6,7 +6,7 @@
 use crate::request::{Received, Request};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use millstream_wire::{Field, FieldId, Method, Span};
+use millstream_wire::Method;
 
 const KEY: &str = "sec-websocket-key";
 
@@ -18,15 +18,7 @@ pub(super) fn as_upgrade(request: &mut Request) {
     head.fields.retain(|field| !field.name(bytes).eq_ignore_ascii_case(KEY.as_bytes()));
     // It only has to be another one each time.
     let key = STANDARD.encode(&request.id()[..16]);
-    for (id, name, value) in [
-        (FieldId::Connection, "connection", "upgrade"),
-        (FieldId::Upgrade, "upgrade", "websocket"),
-        (FieldId::Other, KEY, key.as_str()),
-    ] {
-        let start = request.received.bytes.len();
-        let value_at = start + name.len() + b": ".len();
-        request.received.bytes.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
-        let place = |start: usize, text: &str| Span::new(start, start + text.len());
-        request.received.head.fields.push(Field::new(id, place(start, name), place(value_at, value)));
+    for (name, value) in [("connection", "upgrade"), ("upgrade", "websocket"), (KEY, &key)] {
+        request.received.append_field(name.as_bytes(), value.as_bytes());
     }
 }

@@ -118,8 +118,7 @@ impl Connection {
         self.waiting = false;
         if !head.is_interim() {
             let length = head.view(&self.buffer).get(FieldId::ContentLength);
-            let is_bodiless = self.method == Method::Head || matches!(head.status, 204 | 304);
-            self.body = match answer.is_last || is_bodiless {
+            self.body = match answer.is_last || self.has_no_body(head) {
                 true => Body::ended(),
                 false => Body::of_stream(length.and_then(millstream_wire::octets::decimal)),
             };
@@ -135,6 +134,11 @@ impl Connection {
         self.deadline.poll(context).map(|()| ExchangeError::ReadTimeout)
     }
 
+    /// Whatever its fields say (RFC 9112 §6.3).
+    fn has_no_body(&self, head: &ResponseHead) -> bool {
+        self.method == Method::Head || matches!(head.status, 204 | 304)
+    }
+
     fn accept_head(&mut self, head: &ResponseHead) -> Result<(), ExchangeError> {
         self.head = (self.start, head.length);
         self.start += head.length;
@@ -146,7 +150,7 @@ impl Connection {
         }
         let (framing, keep) = self.speaker.accept(self.method, head, fields)?;
         self.keep &= keep;
-        self.is_bodiless = self.method == Method::Head || matches!(head.status, 204 | 304);
+        self.is_bodiless = self.has_no_body(head);
         self.body = Body::of(framing);
         Ok(())
     }
