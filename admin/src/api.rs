@@ -20,12 +20,12 @@ use crate::resource::{self, Resource};
 use crate::status::{self, Subject};
 use crate::{dashboard, endpoints, explain, metrics, misses, purging, readiness, servers};
 use millstream_conf::model::{Api, Handler, Write};
-use millstream_server::answer::Outcome;
-use millstream_server::answer::purge::json;
 use millstream_server::client::{BodyProgress, Client, ClientFailure};
+use millstream_server::content::api::Answering;
+use millstream_server::content::purge::json;
+use millstream_server::outcome::Outcome;
 use millstream_server::request::Request;
 use millstream_server::right;
-use millstream_server::serve::api::Answering;
 use millstream_wire::{FieldId, Method};
 
 /// Children of a version besides the figures of NGINX Plus.

@@ -3,8 +3,9 @@
 //! No figure stands in them. What a browser may do with them is said in the head, strictly: no script and no style but these, no
 //! frame around them. Next: `live`, which the page follows; `dashboard/dashboard.js`.
 
-use millstream_server::answer::{Outcome, fixed};
 use millstream_server::client::Client;
+use millstream_server::content::fixed;
+use millstream_server::outcome::Outcome;
 use millstream_server::request::Request;
 use millstream_wire::Headers;
 

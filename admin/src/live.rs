@@ -7,9 +7,9 @@
 use crate::refusal::ApiRefusal;
 use crate::{misses, status};
 use millstream_net::clock;
-use millstream_server::answer::Outcome;
 use millstream_server::client::{AnswerHead, Client, ClientFailure};
 use millstream_server::generation::Shared;
+use millstream_server::outcome::Outcome;
 use millstream_server::request::Request;
 use millstream_server::worker::{Awaits, Stage};
 use millstream_wire::Headers;

@@ -3,8 +3,9 @@
 //! Before: `snapshot`, the sums.
 
 use crate::snapshot::snapshot;
-use millstream_server::answer::{Outcome, fixed};
 use millstream_server::client::Client;
+use millstream_server::content::fixed;
+use millstream_server::outcome::Outcome;
 use millstream_server::request::Request;
 use millstream_telemetry::metrics::Exposition;
 use millstream_wire::{FieldId, Headers};

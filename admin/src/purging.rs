@@ -1,13 +1,13 @@
 //! Purging by the API: a JSON body names URLs, prefixes, keys or tags, or everything in a zone.
 //!
-//! All of it is worked out before any of it is done. Next: `millstream-server`'s `answer/purge`, which gives the orders.
+//! All of it is worked out before any of it is done. Next: `millstream-server`'s `content/purge`, which gives the orders.
 
 use crate::caches;
 use crate::place::{self, Url};
 use crate::refusal::ApiRefusal;
-use millstream_server::answer::purge::asked::{Hosts, PurgeScope};
-use millstream_server::answer::purge::orders::{self, Orders, PurgeItem};
-use millstream_server::answer::purge::{self, PurgeReport};
+use millstream_server::content::purge::asked::{Hosts, PurgeScope};
+use millstream_server::content::purge::orders::{self, Orders, PurgeItem};
+use millstream_server::content::purge::{self, PurgeReport};
 use millstream_server::request::Request;
 use serde::{Deserialize, Serialize};
 use std::iter;

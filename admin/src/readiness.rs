@@ -4,8 +4,9 @@
 //! `mandatory` upstream has passed, and while the process stops, it should be sent none.
 
 use millstream_net::clock;
-use millstream_server::answer::{Outcome, fixed};
 use millstream_server::client::Client;
+use millstream_server::content::fixed;
+use millstream_server::outcome::Outcome;
 use millstream_server::request::Request;
 use millstream_server::worker::Stage;
 use millstream_upstream::PeerState;

@@ -2,9 +2,10 @@
 //!
 //! What is refused, and why, is decided by those that make one. Next: `api`, which sends it.
 
-use millstream_server::answer::purge::Refusal;
-use millstream_server::answer::{Outcome, fixed};
 use millstream_server::client::Client;
+use millstream_server::content::fixed;
+use millstream_server::content::purge::Refusal;
+use millstream_server::outcome::Outcome;
 use millstream_server::request::Request;
 use millstream_wire::Headers;
 use serde::{Deserialize, Serialize};

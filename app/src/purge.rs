@@ -5,7 +5,7 @@ use crate::control;
 use millstream_admin::purging::{Many, PurgeBody};
 use millstream_conf::load::Options;
 use millstream_net::terminal;
-use millstream_server::answer::purge::{Done, PurgeReport};
+use millstream_server::content::purge::{Done, PurgeReport};
 use std::process::ExitCode;
 
 pub fn run(options: &Options, purge: &Purge) -> ExitCode {

@@ -2,7 +2,7 @@
 //!
 //! A message goes as a length-prefixed one, without compression; how the call went is in `grpc-status`. No timeout of its own: the caller
 //! holds the deadline and drops the future. Before: `stream`, which it is spoken over; next: who calls (`millstream-traces`'s
-//! `collector`, `millstream-server`'s `gateway/probe/grpc`).
+//! `collector`, `millstream-server`'s `exchange/probe/grpc`).
 
 use crate::clock;
 use crate::stream::Stream;

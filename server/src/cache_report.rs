@@ -1,7 +1,7 @@
 //! `Cache-Status` (RFC 9211): what the cache did with a request, in one field, where `proxy_cache_explain` is on.
 //!
 //! It is put together while a request is answered and written with the head; without the directive none of it is there.
-//! It decides nothing. Next: `filter/head`, which writes it; `answer/cached` and `gateway`, which know.
+//! It decides nothing. Next: `filter/head`, which writes it; `cached` and `exchange`, which know.
 
 use millstream_cache::policy::Lifetime;
 use millstream_cache::{Now, key};

@@ -1,7 +1,7 @@
 //! Failures as gRPC's clients understand them: beside the status of HTTP stands that of gRPC.
 //!
 //! It is for calls in a location with `grpc_pass`, whose client expects no page. The status of HTTP stays what it is, so that logs and `error_page`
-//! mean what they mean everywhere. Next: `answer/fixed`, which answers so, and `gateway/transfer`, which ends a stream so.
+//! mean what they mean everywhere. Next: `content/fixed`, which answers so, and `exchange/transfer`, which ends a stream so.
 
 use crate::request::Request;
 use millstream_wire::h1::encode;

@@ -2,14 +2,14 @@
 //!
 //! One thread of the process does all of it (`millstream`'s `app/src/health.rs`), a task for each check and in it one for each
 //! server, driven by timers. What a check finds holds for every worker from its next choice on (`millstream-upstream`'s
-//! `standing`). Next: `question`, what is asked; `judgement`, what is made of the answer; `serving`, both in gRPC; `gateway`'s `probe`, the exchange.
+//! `standing`). Next: `question`, what is asked; `judgement`, what is made of the answer; `serving`, both in gRPC; `exchange`'s `probe`, the exchange.
 
 mod judgement;
 mod outliers;
 mod question;
 mod serving;
 
-use crate::gateway::{ProbeExtent, probe, probe_grpc};
+use crate::exchange::{ProbeExtent, probe, probe_grpc};
 use crate::generation::{Generation, Shared};
 use crate::request::Request;
 use crate::worker::Worker;

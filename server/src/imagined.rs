@@ -1,7 +1,7 @@
 //! A request that nobody sent: what would a GET of this URL, with these fields, come to?
 //!
 //! It has a head like a real one and is admitted and routed like a real one, so what is said about it holds for those
-//! that come. It is never answered and never counted. Next: `answer/purge`, which looks for its key; `millstream-admin`'s `explain`.
+//! that come. It is never answered and never counted. Next: `content/purge`, which looks for its key; `millstream-admin`'s `explain`.
 
 use crate::admission;
 use crate::chosen_zone;

@@ -1,7 +1,7 @@
 //! Answers in whose place the client gets an error page: `proxy_intercept_errors` with an `error_page` for the status.
 //!
 //! It holds for what an upstream says now and for what is stored alike, so that a client is told the same by a hit as by a miss. Next:
-//! `gateway/judging` and `answer/cached`, which ask; `serve`, which answers the status.
+//! `exchange/judging` and `cached`, which ask; `drive`, which answers the status.
 
 use crate::request::Request;
 use millstream_wire::{FieldId, Fields};

@@ -1,6 +1,6 @@
 //! The request path: a connection's bytes in, an answer out, a line in the log.
 //!
-//! A cache hit goes connection → route → answer/cached and is written at once, without allocating; everything else
+//! A cache hit goes connection → route → cached and is written at once, without allocating; everything else
 //! is one boxed future per request. Modules stand lowest floor first; `phase` is the page to read.
 //! Nothing here opens sockets or files of its own accord: `net` and `cache` do.
 
@@ -59,11 +59,13 @@ pub mod representation;
 pub mod access_log;
 pub mod access;
 pub mod right;
-pub mod gateway;
+pub mod outcome;
+pub mod exchange;
 pub mod health;
-pub mod answer;
+pub mod cached;
+pub mod content;
 pub mod phase;
-pub mod serve;
+pub mod drive;
 pub mod connection;
 #[cfg(test)]
 mod fixture;

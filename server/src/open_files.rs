@@ -2,7 +2,7 @@
 //!
 //! As in nginx what is known of a file is looked at again after `open_file_cache_valid`, and forgotten once nobody has asked for it
 //! for `inactive`. Who asks when all places are taken gets that of a file nobody has asked for lately. Before:
-//! `generation`, which has them; next: `answer/file`.
+//! `generation`, which has them; next: `content/file`.
 
 use millstream_conf::model::{KeptFiles, OpenFileCache};
 use millstream_conf::source::Span;

@@ -7,20 +7,17 @@
 //!                        │                         └─ Restart::Named                 and goes on behind itself └─ a status
 //!                        └─ Restart::Uri: index, try_files, error_page, X-Accel-Redirect
 //! ```
-//! `admission` has admitted the request. Deciding waits for nothing: what must wait is carried out by `serve`, and what comes
+//! `admission` has admitted the request. Deciding waits for nothing: what must wait is carried out by `drive`, and what comes
 //! of it may lead back here ([`again`]). A body that is wanted early is read before realip, and copies (`mirror`) leave between access
-//! and `try_files`. Next: `rewrite`, the phases up to the location's script; `serve`; `answer`, for what
+//! and `try_files`. Next: `rewrite`, the phases up to the location's script; `drive`; `content`, for what
 //! each kind of content does.
 
 use crate::access::{self, AccessDecision, Question, Weighing};
-use crate::answer::challenge;
-use crate::answer::fixed;
-use crate::answer::purge::{self, Purging};
-use crate::answer::slices;
-use crate::answer::{cached, course, dav};
+use crate::cached::{self, course, slices};
 use crate::chosen_zone;
+use crate::content::purge::{self, Purging};
+use crate::content::{Content, challenge, dav, fixed};
 use crate::failure;
-use crate::gateway::Begun;
 use crate::limits::{self, Ruling};
 use crate::realip;
 use crate::representation::hit::{self, Ready};
@@ -33,11 +30,10 @@ use crate::try_files::{self, FileTries};
 use crate::variables;
 use crate::variables::personal::shown_by_answer;
 use millstream_cache::{Lookup, Now};
-use millstream_conf::model::{DavMethod, Handler, Level, LocationId, Pass, Phases, Settings};
+use millstream_conf::model::{Handler, Level, LocationId, Pass, Phases, Settings};
 use millstream_net::clock;
 use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::h1::framing::Framing;
-use std::sync::Arc;
 use std::time::Instant;
 
 pub enum Step {
@@ -47,28 +43,6 @@ pub enum Step {
     Status(u16),
     /// The length of the body is known, and larger than the location allows.
     TooLarge,
-}
-
-pub enum Content {
-    /// The level of a `return`, and its position in the script.
-    Return(LocationId, usize),
-    /// `rewrite` with 301 or 302.
-    Redirect(u16, Vec<u8>),
-    /// Redirects to the path with a slash, a location's name.
-    Slash,
-    /// The response to an ACME challenge.
-    Challenge(Arc<str>),
-    File,
-    Dav(DavMethod),
-    /// Upstream and cache, piece by piece (`slice`).
-    Slices,
-    Purge(Purging),
-    StubStatus,
-    EmptyGif,
-    Api,
-    Pass(Option<(Vec<u8>, Lookup)>),
-    Begun(Box<Begun>),
-    Status(u16),
 }
 
 pub enum Wait {

@@ -1,6 +1,6 @@
 //! Where a client is sent to: a path becomes a URL, as `absolute_redirect` and those beside it say.
 //!
-//! Before: `request`; next: `answer/fixed` and `gateway/answer_head`, which send clients elsewhere.
+//! Before: `request`; next: `content/fixed` and `exchange/answer_head`, which send clients elsewhere.
 
 use crate::request::Request;
 use millstream_net::Address;

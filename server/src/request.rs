@@ -1,7 +1,7 @@
 //! One request from its first byte to its log line: what came, where it was routed, what was answered.
 //!
 //! A request owns its bytes, so it can outlive the read that brought it; its vectors are recycled per thread, so
-//! a cache hit allocates nothing. It does no I/O: the client's side is `client`, the upstream's `gateway`.
+//! a cache hit allocates nothing. It does no I/O: the client's side is `client`, the upstream's `exchange`.
 
 mod received;
 mod route;

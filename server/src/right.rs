@@ -4,7 +4,7 @@
 //! By default no one may change anything, and this machine may read: behind a proxy on the same machine every client looks local, and
 //! stock nginx does not forward their addresses. `local` means this machine's own programs as far as a request tells, and no browser
 //! driven by a foreign web page, even one that rebinds its name to this machine. What is requested plays no role here. Before: `sender`,
-//! who a request is from; next: `answer/purge`, `millstream-admin`'s `api`.
+//! who a request is from; next: `content/purge`, `millstream-admin`'s `api`.
 
 #[cfg(test)]
 mod tests;

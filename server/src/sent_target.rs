@@ -2,7 +2,7 @@
 //!
 //! With a URI part, that replaces what the location's prefix matched of the normalised URI, and the result is escaped
 //! again; without one, path and query go on as they came. Nothing that could end the request line gets through.
-//! The default `proxy_cache_key` ends in it. Next: `gateway/request_head`, which sends it.
+//! The default `proxy_cache_key` ends in it. Next: `exchange/request_head`, which sends it.
 
 use crate::request::{Arguments, Request};
 use millstream_conf::model::{LocationMatch, Pass, Protocol};

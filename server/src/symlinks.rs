@@ -1,7 +1,7 @@
 //! Files opened by paths whose symbolic links are followed only as far as the location lets them be (`disable_symlinks`).
 //!
 //! Where links are refused a path is walked name by name, each from the directory before, so that nobody can put a link where none
-//! was a moment ago. It blocks: for threads of `blocking` only, but for what is known at once. Next: `rewrite/file_test` and `answer/file`, which open so.
+//! was a moment ago. It blocks: for threads of `blocking` only, but for what is known at once. Next: `rewrite/file_test` and `content/file`, which open so.
 
 use crate::request::Request;
 use crate::variables::value;

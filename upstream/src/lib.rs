@@ -4,7 +4,7 @@
 //! fault a failure was. Floors, lowest first: the pure decisions (`retry`, `balance`) with the error and what they go by,
 //! the versions of a group, the exchange on one connection, the pool of idle ones, and a worker's way to it all.
 //! Next: `group` (who there is), `balance` (whose turn), `pool` (connections), `exchange` (talking);
-//! `millstream-server`'s `gateway`.
+//! `millstream-server`'s `exchange`.
 
 pub mod retry;
 pub mod error;

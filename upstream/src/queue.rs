@@ -2,7 +2,7 @@
 //!
 //! Whoever gets a turn passes the word on, since there may be room for more; so one call is enough for any number of places that
 //! become free. A request that comes while others wait goes behind them. Before: `millstream-conf`'s `Queue`; next: `peers`, whose
-//! turns call when they end; `millstream-server`'s `gateway/queueing`, which waits.
+//! turns call when they end; `millstream-server`'s `exchange/queueing`, which waits.
 
 use millstream_conf::model::Queue as Terms;
 use std::sync::Arc;

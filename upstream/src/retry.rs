@@ -2,7 +2,7 @@
 //!
 //! It also maps what happened to the status that the client gets when nobody else is asked: 504 for a timeout,
 //! the upstream's own status for an answer, 502 for the rest.
-//! Next: `millstream-server`'s `gateway`, which acts on the decision.
+//! Next: `millstream-server`'s `exchange`, which acts on the decision.
 
 use millstream_conf::model::{Exchange, FailureWords, NextUpstream};
 use millstream_wire::Method;

@@ -1,12 +1,12 @@
 //! What a request would get now, in `$upstream_cache_status`'s words, and why.
 //!
-//! It follows the diagram of `millstream-server`'s `answer/course`, on what was seen instead of on rights to fill.
+//! It follows the diagram of `millstream-server`'s `cached/course`, on what was seen instead of on rights to fill.
 
 use super::{at, stored, text};
 use millstream_cache::policy::{self, Asker, Needs, Usable, Why};
 use millstream_cache::{Entry, How, Now, Sight, StaleCause};
 use millstream_conf::model::ProxyCache;
-use millstream_server::answer::partial;
+use millstream_server::cached::partial;
 use millstream_server::caching::keyed::{self, Use};
 use millstream_server::location_text::readable;
 use millstream_server::request::Request;

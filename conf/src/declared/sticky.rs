@@ -1,7 +1,7 @@
 //! `sticky` of an upstream: how requests of one session come to one server.
 //!
 //! What was written, not what is: sessions that were learned are in `millstream-upstream`'s `sessions`. Before: `upstream`, which has
-//! it; next: `millstream-server`'s `gateway/sticky`.
+//! it; next: `millstream-server`'s `exchange/sticky`.
 
 use crate::template::Template;
 use std::time::Duration;

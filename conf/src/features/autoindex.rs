@@ -1,6 +1,6 @@
 //! `autoindex`: whether a directory without an index is shown, and how.
 //!
-//! Next: `millstream-server`'s `answer/autoindex`, which lists it.
+//! Next: `millstream-server`'s `content/autoindex`, which lists it.
 
 use super::context::HTTP_SERVER_LOCATION;
 use super::level::settings;

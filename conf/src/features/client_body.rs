@@ -1,6 +1,6 @@
 //! How a request's body is read and where it is held.
 //!
-//! Next: `millstream-server`'s `client/body` and `gateway/request_body`.
+//! Next: `millstream-server`'s `client/body` and `exchange/request_body`.
 
 use std::time::Duration;
 

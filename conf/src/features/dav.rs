@@ -1,6 +1,6 @@
 //! `dav_methods`: methods by which clients change the files of a location (RFC 4918).
 //!
-//! Next: `millstream-server`'s `answer/dav`, which changes them.
+//! Next: `millstream-server`'s `content/dav`, which changes them.
 
 use super::context::HTTP_SERVER_LOCATION;
 use super::level::settings;

@@ -1,6 +1,6 @@
 //! `early_hints`: whether 103 of an upstream is passed on (RFC 8297).
 //!
-//! Next: `millstream-server`'s `gateway/attempt`, which passes it on.
+//! Next: `millstream-server`'s `exchange/attempt`, which passes it on.
 
 use super::context::HTTP_SERVER_LOCATION;
 use super::level::level;

@@ -1,6 +1,6 @@
 //! `empty_gif`: a picture of one pixel, which nobody sees.
 //!
-//! It stays where it is written, as whatever answers does. Next: `millstream-server`'s `answer/empty_gif`.
+//! It stays where it is written, as whatever answers does. Next: `millstream-server`'s `content/empty_gif`.
 
 use super::context::LOCATION;
 use super::templates::without_templates;

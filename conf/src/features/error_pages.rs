@@ -1,6 +1,6 @@
 //! `error_page`: what is answered in place of a failure.
 //!
-//! Next: `millstream-server`'s `serve`, which goes there.
+//! Next: `millstream-server`'s `drive`, which goes there.
 
 use std::sync::Arc;
 

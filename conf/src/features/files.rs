@@ -1,6 +1,6 @@
 //! Files: where they are (`root`, `alias`), and which stands for a directory.
 //!
-//! Next: `millstream-server`'s `answer/file`, which serves them; `types`, what they are said to be.
+//! Next: `millstream-server`'s `content/file`, which serves them; `types`, what they are said to be.
 
 use super::context::{HTTP_SERVER_LOCATION, LOCATION, UP_TO_IF};
 use super::level::settings;

@@ -1,6 +1,6 @@
 //! `mirror`: copies of requests that other locations get too, and whose responses are dropped.
 //!
-//! Next: `millstream-server`'s `serve/waiting`, which sends them.
+//! Next: `millstream-server`'s `drive/waiting`, which sends them.
 
 use super::context::HTTP_SERVER_LOCATION;
 use super::level::settings;

@@ -1,6 +1,6 @@
 //! `post_action`: what is requested once a request is done.
 //!
-//! Next: `millstream-server`'s `serve/subrequest`, which requests it.
+//! Next: `millstream-server`'s `drive/subrequest`, which requests it.
 
 use super::context::UP_TO_IF;
 use super::level::settings;

@@ -1,6 +1,6 @@
 //! A location where every request purges: `proxy_cache_purge ZONE KEY`, as in the free purge module.
 //!
-//! Its row stands with those of purging, in `pass/purge`. Next: `millstream-server`'s `answer/purge`.
+//! Its row stands with those of purging, in `pass/purge`. Next: `millstream-server`'s `content/purge`.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! `random_index`: a directory is answered with one of its files by chance.
 //!
-//! Next: `millstream-server`'s `answer/random_index`, which chooses.
+//! Next: `millstream-server`'s `content/random_index`, which chooses.
 
 use super::context::LOCATION;
 use super::level::settings;

@@ -1,6 +1,6 @@
 //! Directives of ranges and conditional requests.
 //!
-//! Next: `millstream-server`'s `answer`, where parts are cut and conditions compared (RFC 9110 §13 and §14).
+//! Next: `millstream-server`'s `content`, where parts are cut and conditions compared (RFC 9110 §13 and §14).
 
 use super::context::HTTP_SERVER_LOCATION;
 use super::level::settings;

@@ -1,6 +1,6 @@
 //! `recursive_error_pages`: whether a page for an error may have one itself.
 //!
-//! Before: `error_pages`; next: `millstream-server`'s `serve`.
+//! Before: `error_pages`; next: `millstream-server`'s `drive`.
 
 use super::context::HTTP_SERVER_LOCATION;
 use super::level::level;

@@ -1,6 +1,6 @@
 //! How a path that a client is sent to becomes a URL.
 //!
-//! Next: `millstream-server`'s `answer/fixed`.
+//! Next: `millstream-server`'s `content/fixed`.
 
 use super::context::HTTP_SERVER_LOCATION;
 use super::level::settings;

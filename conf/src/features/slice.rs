@@ -1,6 +1,6 @@
 //! `slice`: large answers in pieces.
 //!
-//! What must fit together for it is checked where the cache is resolved, in `pass/cache`. Next: `millstream-server`'s `answer/slices`.
+//! What must fit together for it is checked where the cache is resolved, in `pass/cache`. Next: `millstream-server`'s `cached/slices`.
 
 use super::context::HTTP_SERVER_LOCATION;
 use super::level::level;

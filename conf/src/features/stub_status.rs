@@ -1,6 +1,6 @@
 //! `stub_status`: a page with the counts of connections.
 //!
-//! It stays where it is written, as whatever answers does. Next: `millstream-server`'s `answer/stub_status`.
+//! It stays where it is written, as whatever answers does. Next: `millstream-server`'s `content/stub_status`.
 
 use super::context::SERVER_LOCATION;
 use super::templates::without_templates;

@@ -1,6 +1,6 @@
 //! Media types by file extension.
 //!
-//! Next: `millstream-server`'s `answer/media_type`.
+//! Next: `millstream-server`'s `content/media_type`.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! `auth_request`: another service says whether a request is let in, by the status of its answer.
 //!
-//! Here is what is asked and what the answer means; asking is a subrequest (`serve/subrequest`).
+//! Here is what is asked and what the answer means; asking is a subrequest (`drive/subrequest`).
 
 use super::{Opinion, Question, challenge};
 use crate::failure;

@@ -1,6 +1,6 @@
 //! Where a client is: at the other end of a connection or of one of its streams, or inside, where a request asks by a subrequest.
 //!
-//! Whoever answers need not know. Next: `client`, which reads and writes through it; `streams`; `serve/subrequest`, which is inside.
+//! Whoever answers need not know. Next: `client`, which reads and writes through it; `streams`; `drive/subrequest`, which is inside.
 
 use crate::worker::{Awaits, ConnectionSlot, Watch};
 use millstream_net::outlet::Outlet;

@@ -2,7 +2,7 @@
 //!
 //! Writing is in two steps: `begin`, `push` and `end` frame bytes into a buffer without I/O; `flush` writes it. So a
 //! small answer leaves in one write. Timeouts hold between two reads or two writes, as nginx counts them.
-//! Next: `connection/h1`, which owns a client between requests; `answer/`, which answers through it.
+//! Next: `connection/h1`, which owns a client between requests; `content/`, which answers through it.
 
 mod end;
 mod body;

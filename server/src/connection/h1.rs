@@ -17,14 +17,15 @@ use super::opening::Opened;
 use super::{h2, lingering, spare};
 use crate::admission;
 use crate::client::{Client, Ending};
+use crate::content::Content;
 use crate::counting;
+use crate::drive::{self, subrequest};
+use crate::exchange::{self, Begun};
 use crate::failure;
-use crate::gateway::{self, Begun};
 use crate::loop_lag;
-use crate::phase::{self, Content, Step};
+use crate::phase::{self, Step};
 use crate::request::Request;
 use crate::rewrite::From;
-use crate::serve::{self, subrequest};
 use ending::{Closing, Next};
 use heads::HeadOutcome;
 use millstream_cache::Now;
@@ -168,13 +169,13 @@ impl Connection {
                         }
                         None => {
                             let step = Step::Content(Content::Begun(begun));
-                            Box::pin(serve::finish(&mut request, &mut self.client, step, Vec::new())).await;
+                            Box::pin(drive::finish(&mut request, &mut self.client, step, Vec::new())).await;
                         }
                     }
                 }
                 Left::Step(step) => {
                     self.hold_little(&mut request);
-                    Box::pin(serve::finish(&mut request, &mut self.client, *step, Vec::new())).await;
+                    Box::pin(drive::finish(&mut request, &mut self.client, *step, Vec::new())).await;
                 }
             }
             if request.keep_alive && self.client.body_pending() && !self.client.awaits_continue() {
@@ -210,7 +211,7 @@ impl Connection {
             step => {
                 buffers::give(out);
                 if let Step::Content(Content::Pass(None)) = step
-                    && let Some(begun) = gateway::begin(cx, request, &mut self.client)
+                    && let Some(begun) = exchange::begin(cx, request, &mut self.client)
                 {
                     return Left::Begun(begun);
                 }
@@ -234,7 +235,7 @@ impl Connection {
         self.accepted.counted.is(Some(Gauge::ConnectionsWriting));
         let what = format_args!("client sent a request that was refused with {status}");
         failure::log(&request, Level::Info, what);
-        serve::finish(&mut request, &mut self.client, Step::Status(status), Vec::new()).await;
+        drive::finish(&mut request, &mut self.client, Step::Status(status), Vec::new()).await;
         self.conclude(request, clock::now());
         Next::Close(Closing::Unread)
     }

@@ -2,7 +2,7 @@
 //!
 //! What is wrong is told in words for the error log.
 
-use crate::gateway::Probed;
+use crate::exchange::Probed;
 use crate::location_text::readable;
 use crate::request::Request;
 use crate::variables;

@@ -1,7 +1,7 @@
 //! What has been read of a request's body, in memory or in a file.
 //!
 //! The request owns it, so that whatever runs next (another location, a named one, a further upstream) sends every byte of it once more.
-//! Next: `gateway/request_body`, which reads it and sends it.
+//! Next: `exchange/request_body`, which reads it and sends it.
 
 use std::fs::File;
 use std::path::PathBuf;

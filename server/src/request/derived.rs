@@ -1,6 +1,6 @@
 //! Requests that are made out of a request: a subrequest by which it asks, and a refresh that outlives its client.
 //!
-//! What each takes over is said here and nowhere else. Next: `serve/subrequest`, which has one answered.
+//! What each takes over is said here and nowhere else. Next: `drive/subrequest`, which has one answered.
 
 use super::{Arguments, CacheTrace, Descent, KeptBody, Request, SubrequestPart};
 use crate::shows::WayShows;

@@ -1,6 +1,6 @@
 //! What the protocol that a request came by lets its answer be.
 //!
-//! Before: `client`, which frames answers; `gateway`, which passes requests on.
+//! Before: `client`, which frames answers; `exchange`, which passes requests on.
 
 use super::{Request, SubrequestPart};
 use millstream_wire::h1::framing::Framing;

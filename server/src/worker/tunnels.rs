@@ -1,6 +1,6 @@
 //! Tunnels in which nothing moves, and which of them end to make room: each holds a client's place and an upstream's.
 //!
-//! Only marks are set here. Before: `shortage`, which decides when; next: `gateway/tunnel`, which ends them.
+//! Only marks are set here. Before: `shortage`, which decides when; next: `exchange/tunnel`, which ends them.
 
 use super::{Worker, idle_since};
 use millstream_net::clock;

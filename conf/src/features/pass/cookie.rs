@@ -1,6 +1,6 @@
 //! `proxy_cookie_*`: what is changed in the cookies that the upstream sets.
 //!
-//! A level that writes one of the three has none of that name of the level above; `off` is an empty list. Next: `http`, which has the rows; `millstream-server`'s `gateway/cookie`, which changes them.
+//! A level that writes one of the three has none of that name of the level above; `off` is an empty list. Next: `http`, which has the rows; `millstream-server`'s `exchange/cookie`, which changes them.
 
 use crate::features::templates::{Templates, record};
 use crate::reading::Reading;

@@ -1,6 +1,6 @@
 //! An exchange with an upstream, whoever speaks: fields, buffers, time limits, and when another server is asked.
 //!
-//! Next: `millstream-server`'s `gateway`.
+//! Next: `millstream-server`'s `exchange`.
 
 use std::time::Duration;
 

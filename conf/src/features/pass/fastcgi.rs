@@ -1,7 +1,7 @@
 //! `fastcgi_pass`: speaking FastCGI to an application, such as PHP-FPM.
 //!
 //! Here is only what no other protocol has. Before: `params`, what applications have in common; next: `millstream-server`'s
-//! `gateway/params`.
+//! `exchange/params`.
 
 use super::exchange::Exchange;
 use super::http::SetHeader;

@@ -1,7 +1,7 @@
 //! `proxy_pass`: speaking HTTP to the upstream.
 //!
 //! Here is only what no other protocol has. Before: `target`, whom a location passes to; next: `millstream-server`'s
-//! `gateway/request_head` and `answer_head`.
+//! `exchange/request_head` and `answer_head`.
 
 use super::cookie::{self, CookieFlags, CookieRule, Cookies};
 use super::secure::{self, PassTls, SecureLevel};

@@ -2,7 +2,7 @@
 //!
 //! The rows, the model and the manual of what they share are made once per prefix; a protocol's own part is a file of its own. A
 //! new family is that file and a line in `families!`. Next: `target`, `exchange`, `store`, `cache`, `sharing` and `purge`, which they
-//! share; the protocols `http`, `fastcgi`, `uwsgi`, `scgi` and `grpc`; `millstream-server`'s `gateway`.
+//! share; the protocols `http`, `fastcgi`, `uwsgi`, `scgi` and `grpc`; `millstream-server`'s `exchange`.
 
 pub mod failures;
 pub mod target;

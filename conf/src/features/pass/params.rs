@@ -1,7 +1,7 @@
 //! What FastCGI, uwsgi and SCGI have in common: parameters for an application, and an address without a URL.
 //!
 //! Before: `target`, whom a location passes to; next: the protocols `fastcgi`, `uwsgi` and `scgi`; `millstream-server`'s
-//! `gateway/params`.
+//! `exchange/params`.
 
 use super::exchange::Exchange;
 use super::http::SetHeader;

@@ -1,7 +1,7 @@
 //! Directives of purging: which requests purge, and who may.
 //!
 //! Strangers are refused unless the configuration lets them in by name. Next: `api`, the other way to manage the cache;
-//! `millstream-server`'s `answer/purge`, which acts on these.
+//! `millstream-server`'s `content/purge`, which acts on these.
 
 use super::CommonLevel;
 use crate::declared::cache_zone::CacheZoneId;

@@ -1,6 +1,6 @@
 //! Answers kept as files which are not a cache: `proxy_store` and its kind.
 //!
-//! A location either stores or caches, as in nginx. Next: `cache`, the other one; `millstream-server`'s `answer`,
+//! A location either stores or caches, as in nginx. Next: `cache`, the other one; `millstream-server`'s `content`,
 //! which writes the files.
 
 use super::{CommonLevel, sibling};

@@ -1,7 +1,7 @@
 //! `uwsgi_pass`: speaking uwsgi to an application server, such as uWSGI.
 //!
 //! Here is only what no other protocol has. Before: `params`, what applications have in common; next: `millstream-server`'s
-//! `gateway/params`.
+//! `exchange/params`.
 
 use super::exchange::Exchange;
 use super::http::SetHeader;

@@ -1,6 +1,6 @@
 //! How a request is answered: at once, where that can be, else by a future of the connection's task.
 //!
-//! Before: `heads`, which made it; next: `phase`, which decides; `serve`, which carries out.
+//! Before: `heads`, which made it; next: `phase`, which decides; `drive`, which carries out.
 
 use super::heads::{Come, Place};
 use super::patience::Work;
@@ -8,15 +8,16 @@ use super::{Fate, Http2Connection};
 use crate::admission;
 use crate::client::{Client, Ending};
 use crate::connection::counted::Processing;
+use crate::content::Content;
 use crate::counting;
+use crate::drive::{self, subrequest};
+use crate::exchange;
 use crate::failure;
-use crate::gateway;
 use crate::limits::limit_rate::Pace;
 use crate::loop_lag;
-use crate::phase::{self, Content, Step};
+use crate::phase::{self, Step};
 use crate::request::Request;
 use crate::rewrite::From;
-use crate::serve::{self, subrequest};
 use millstream_cache::Now;
 use millstream_conf::model::{Level, LingeringClose};
 use millstream_net::streams::{Beginning, Http2Stream};
@@ -215,11 +216,11 @@ async fn answered(
     let mut step = step;
     if stream.is_left() && !passes_regardless(&request) {
         // Its client gave it up in the same breath: nothing is asked for it.
-        serve::gone(&mut request, &mut client);
+        drive::gone(&mut request, &mut client);
         return served(request, stream, &mut client, refusal).await;
     }
     if let Step::Content(Content::Pass(None)) = step {
-        let begun = poll_fn(|cx| Poll::Ready(gateway::begin(cx, &mut request, &mut client))).await;
+        let begun = poll_fn(|cx| Poll::Ready(exchange::begin(cx, &mut request, &mut client))).await;
         if let Some(mut begun) = begun {
             if poll_fn(|cx| begun.poll(cx, &mut request, &mut client)).await.is_some() {
                 return served(request, stream, &mut client, refusal).await;
@@ -227,7 +228,7 @@ async fn answered(
             step = Step::Content(Content::Begun(begun));
         }
     }
-    Box::pin(serve::finish(&mut request, &mut client, step, out)).await;
+    Box::pin(drive::finish(&mut request, &mut client, step, out)).await;
     served(request, stream, &mut client, refusal).await
 }
 

@@ -1,6 +1,6 @@
 //! A WebSocket on a stream (RFC 8441): the extended CONNECT that asks for one becomes the request by which HTTP/1.1 does.
 //!
-//! Configurations, rights and upstreams then have one kind of them. The 101 that comes of it is a 200 on the stream, which `gateway/tunnel`
+//! Configurations, rights and upstreams then have one kind of them. The 101 that comes of it is a 200 on the stream, which `exchange/tunnel`
 //! says. Before: `heads`.
 
 use crate::request::{Received, Request};

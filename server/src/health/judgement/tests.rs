@@ -1,8 +1,8 @@
 //! All forms of `match`, on one answer.
 
 use super::judge;
+use crate::exchange::Probed;
 use crate::fixture;
-use crate::gateway::Probed;
 use crate::health::question;
 use millstream_conf::model::{HealthQuestion, LocationId, ServerId};
 use millstream_wire::Headers;

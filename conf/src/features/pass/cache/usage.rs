@@ -1,7 +1,7 @@
 //! What comes of the directives of the cache in a location: defaults, and what must fit together.
 //!
 //! Defaults are nginx's where nginx has the directive, except that one fill per key is the rule. Before: `made`, which knows what the
-//! upstream is told; next: `millstream-cache`'s `policy` and `millstream-server`'s `answer/cached`.
+//! upstream is told; next: `millstream-cache`'s `policy` and `millstream-server`'s `cached`.
 
 use std::sync::Arc;
 use std::time::Duration;
