@@ -15,6 +15,21 @@ use millstream_wire::h1::framing;
 use millstream_wire::target::Normal;
 use millstream_wire::{Field, FieldId, Method, Span, host, target};
 
+/// Checks a client's request, and the client itself. The error is a status.
+pub fn admit_client(request: &mut Request) -> Result<(), u16> {
+    let admitted = admit(request);
+    if request.connection.is_plain_on_tls {
+        return Err(failure::HTTP_TO_HTTPS);
+    }
+    admitted?;
+    let verified = verified(request);
+    if verified.is_err() {
+        // An error page may lead on.
+        request.route.shows.way |= Shows::WHO;
+    }
+    verified
+}
+
 /// Checks host, server, framing and path. The error is a status.
 pub fn admit(request: &mut Request) -> Result<(), u16> {
     choose_host(request)?;
@@ -33,31 +48,50 @@ pub fn admit(request: &mut Request) -> Result<(), u16> {
 fn choose_host(request: &mut Request) -> Result<(), u16> {
     let mut name = std::mem::take(&mut request.route.host);
     name.clear();
-    let raw = match request.received.head.authority {
+    let generation = request.generation.clone();
+    let listener = request.connection.listener.get();
+    let came = match request.received.head.authority {
         Some(span) => Some(span.of(&request.received.bytes)),
         None => request.field(FieldId::Host),
     };
-    if let Some(raw) = raw
-        && !raw.is_empty()
-    {
-        let valid = host::validate(raw).map_err(|_| 400u16)?;
-        name.extend(valid.host.iter().map(u8::to_ascii_lowercase));
-        if name.last() == Some(&b'.') {
-            name.pop();
+    let came = came.unwrap_or_default();
+    let last = generation.last_host.borrow();
+    let (server, captured) = if let Some((host, server)) = last.find(listener, came) {
+        name.extend_from_slice(host);
+        (server, None)
+    } else {
+        drop(last);
+        append_host(came, &mut name)?;
+        let table: &HostTable = &generation.shared.hosts[listener];
+        let (server, captured) = table.find(&name).map_err(|undecided| undecided_by(request, &undecided))?;
+        let captured = captured.map(|captured| (captured, name.clone()));
+        if name.is_empty() {
+            name.extend_from_slice(generation.http().server(server).name.as_bytes());
         }
-    }
-    let generation = request.generation.clone();
-    let table: &HostTable = &generation.shared.hosts[request.connection.listener.get()];
-    let (server, captured) = table.find(&name).map_err(|undecided| undecided_by(request, &undecided))?;
+        if captured.is_none() {
+            generation.last_host.borrow_mut().keep(listener, came, &name, server);
+        }
+        (server, captured)
+    };
     request.route.server = server;
     request.route.location = request.server().own;
-    if let Some(captured) = captured {
-        request.take_captures(captured, &name, Shows::NOTHING);
-    }
-    if name.is_empty() {
-        name.extend_from_slice(generation.http().server(server).name.as_bytes());
+    if let Some((captured, from)) = captured {
+        request.take_captures(captured, &from, Shows::NOTHING);
     }
     request.route.host = name;
+    Ok(())
+}
+
+/// In lower case, without port and last dot. The error is a status.
+fn append_host(came: &[u8], name: &mut Vec<u8>) -> Result<(), u16> {
+    if came.is_empty() {
+        return Ok(());
+    }
+    let valid = host::validate(came).map_err(|_| 400u16)?;
+    name.extend(valid.host.iter().map(u8::to_ascii_lowercase));
+    if name.last() == Some(&b'.') {
+        name.pop();
+    }
     Ok(())
 }
 
@@ -91,16 +125,6 @@ pub fn normalise(request: &mut Request) -> Result<(), u16> {
     }
     request.route.uri = uri;
     outcome.map(|_| ()).map_err(|_| 400)
-}
-
-/// The error is a status.
-pub fn verify_client(request: &mut Request) -> Result<(), u16> {
-    let verified = verified(request);
-    if verified.is_err() {
-        // An error page may lead on.
-        request.route.shows.way |= Shows::WHO;
-    }
-    verified
 }
 
 fn verified(request: &Request) -> Result<(), u16> {

@@ -9,6 +9,7 @@ use crate::limit_zone::connections::ConnectionZone;
 use crate::limit_zone::requests::RequestZone;
 use crate::open_files::OpenFiles;
 use crate::recorder::Recorder;
+use crate::route::last_host::LastHost;
 use crate::route::server_name::HostTable;
 use crate::status_zones::StatusZones;
 use millstream_acme::Acme;
@@ -103,6 +104,7 @@ pub struct Generation {
     pub upstreams: Vec<LocalGroup>,
     pub logs: Vec<RefCell<AccessBuffer>>,
     pub open_files: RefCell<OpenFiles>,
+    pub last_host: RefCell<LastHost>,
 }
 
 impl Generation {
@@ -118,6 +120,7 @@ impl Generation {
                 .map(|(sink, file)| RefCell::new(AccessBuffer::new(sink.clone(), file)))
                 .collect(),
             open_files: RefCell::new(OpenFiles::new(shared.bounds.kept_files)),
+            last_host: RefCell::default(),
             shared,
         })
     }

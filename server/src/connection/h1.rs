@@ -17,10 +17,8 @@ use super::opening::Opened;
 use super::{h2, lingering, spare};
 use crate::admission;
 use crate::client::{Client, Ending};
-use crate::content::Content;
 use crate::counting;
-use crate::drive::{self, subrequest};
-use crate::exchange::{self, Begun};
+use crate::drive::{self, Left, subrequest};
 use crate::failure;
 use crate::loop_lag;
 use crate::phase::{self, Step};
@@ -44,15 +42,6 @@ pub(super) struct Connection {
     accepted: Accepted,
     client: Client,
     is_http2: bool,
-}
-
-enum Left {
-    Nothing,
-    /// A hit that the socket did not take whole.
-    Queued,
-    /// The upstream is connected; its response is awaited.
-    Begun(Box<Begun>),
-    Step(Box<Step>),
 }
 
 /// An HTTP/2 preface where that is not spoken is no request of another version (RFC 9113 §3.4).
@@ -142,46 +131,28 @@ impl Connection {
 
     async fn request(&mut self, mut request: Box<Request>) -> Next {
         request.keep_alive = self.may_keep_alive(&request);
-        let mut admitted = admission::admit(&mut request);
-        if self.accepted.facts.is_plain_on_tls {
-            admitted = Err(failure::HTTP_TO_HTTPS);
-        }
-        let admitted = admitted.and_then(|()| admission::verify_client(&mut request));
-        if let Err(status) = admitted {
+        if let Err(status) = admission::admit_client(&mut request) {
             return Box::pin(self.refuse(request, status)).await;
         }
-        let left = poll_fn(|cx| Poll::Ready(self.begin(cx, &mut request))).await;
+        let mut left = poll_fn(|cx| Poll::Ready(self.begin(cx, &mut request))).await;
         match left {
             Left::Nothing => self.accepted.counted.is(None),
             _ => self.accepted.counted.answers(counting::zones(&request)),
         }
-        let now = 'answered: {
-            match left {
-                Left::Nothing => break 'answered request.received.started,
-                // A client that fails now is seen by `conclude`: its answer is not whole.
-                Left::Queued => _ = Box::pin(self.client.flush(&mut request)).await,
-                Left::Begun(mut begun) => {
-                    self.hold_little(&mut request);
-                    match poll_fn(|cx| begun.poll(cx, &mut request, &mut self.client)).await {
-                        Some(now) => {
-                            loop_lag::tell(&self.accepted.worker.metrics, now);
-                            break 'answered now;
-                        }
-                        None => {
-                            let step = Step::Content(Content::Begun(begun));
-                            Box::pin(drive::finish(&mut request, &mut self.client, step, Vec::new())).await;
-                        }
+        let now = if let Left::Nothing = left {
+            request.received.started
+        } else {
+            self.hold_little(&mut request);
+            let now = match poll_fn(|cx| left.poll(cx, &mut request, &mut self.client)).await {
+                Some(now) => now,
+                None => {
+                    Box::pin(drive::end(&mut request, &mut self.client, left)).await;
+                    if request.keep_alive && self.client.body_pending() && !self.client.awaits_continue() {
+                        Box::pin(self.client.discard_body(&mut request)).await;
                     }
+                    clock::now()
                 }
-                Left::Step(step) => {
-                    self.hold_little(&mut request);
-                    Box::pin(drive::finish(&mut request, &mut self.client, *step, Vec::new())).await;
-                }
-            }
-            if request.keep_alive && self.client.body_pending() && !self.client.awaits_continue() {
-                Box::pin(self.client.discard_body(&mut request)).await;
-            }
-            let now = clock::now();
+            };
             loop_lag::tell(&self.accepted.worker.metrics, now);
             now
         };
@@ -203,21 +174,8 @@ impl Connection {
         let now =
             Now { unix_milliseconds: clock::wall().unix_milliseconds(), instant: request.received.started };
         let mut out = buffers::take();
-        match phase::decide(request, From::Server, now, &mut out) {
-            Step::Ready(ready) => match self.client.poll_whole(cx, request, out, ready.whole()) {
-                Poll::Ready(_) => Left::Nothing,
-                Poll::Pending => Left::Queued,
-            },
-            step => {
-                buffers::give(out);
-                if let Step::Content(Content::Pass(None)) = step
-                    && let Some(begun) = exchange::begin(cx, request, &mut self.client)
-                {
-                    return Left::Begun(begun);
-                }
-                Left::Step(Box::new(step))
-            }
-        }
+        let step = phase::decide(request, From::Server, now, &mut out);
+        drive::begin(cx, request, &mut self.client, step, out)
     }
 
     fn may_keep_alive(&self, request: &Request) -> bool {
@@ -235,7 +193,7 @@ impl Connection {
         self.accepted.counted.is(Some(Gauge::ConnectionsWriting));
         let what = format_args!("client sent a request that was refused with {status}");
         failure::log(&request, Level::Info, what);
-        drive::finish(&mut request, &mut self.client, Step::Status(status), Vec::new()).await;
+        drive::end(&mut request, &mut self.client, Left::Step(Box::new(Step::Status(status)))).await;
         self.conclude(request, clock::now());
         Next::Close(Closing::Unread)
     }

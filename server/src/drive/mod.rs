@@ -1,8 +1,11 @@
-//! Carries out what the phases decided, until the client has an answer or is gone.
+//! The one driver of a request, for a connection, a stream and a subrequest: what the phases decided is carried out until the client has
+//! a response or is gone.
 //!
-//! Failures come back as a status and become an `error_page` or the built-in one in a single place; what leads elsewhere goes
-//! back to `phase`. A hit in memory is written by the connection and never comes here. Next: `waiting`, for what is not decided
-//! yet; `content`; `api`, whose crate is above.
+//! ```text
+//! admission → phase ─▶ begin: what waits for nothing ─▶ end: what is left ⟲ phase, where it leads elsewhere
+//! ```
+//! Failures come back as a status and become an `error_page` or the built-in one in a single place. Next: `waiting`, for what is not decided
+//! yet; `content`, for what answers.
 
 pub mod subrequest;
 mod copies;
@@ -10,7 +13,8 @@ mod waiting;
 
 use crate::cached;
 use crate::client::{Client, ClientFailure};
-use crate::content::fixed;
+use crate::content::{Content, fixed};
+use crate::exchange::{self, Begun};
 use crate::failure;
 use crate::outcome::Outcome;
 use crate::phase::{self, Step};
@@ -21,9 +25,88 @@ use crate::variables::value;
 use millstream_cache::Now;
 use millstream_conf::model::{ErrorPage, ErrorPageStatus, Level};
 use millstream_net::buffers;
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+use std::time::Instant;
 
-pub async fn finish(request: &mut Request, client: &mut Client, step: Step, out: Vec<u8>) {
-    let (mut step, mut out) = (step, out);
+/// What a request still needs, once all is done that waits for nothing.
+pub enum Left {
+    Nothing,
+    /// A response at hand that the client did not take whole.
+    Queued,
+    /// An upstream is asked; its response is awaited.
+    Begun(Box<Begun>),
+    Step(Box<Step>),
+}
+
+/// Sends a response at hand in one write, and starts a simple upstream request.
+pub fn begin(
+    context: &mut Context<'_>,
+    request: &mut Request,
+    client: &mut Client,
+    step: Step,
+    out: Vec<u8>,
+) -> Left {
+    match step {
+        Step::Ready(ready) => match client.poll_whole(context, request, out, ready.whole()) {
+            Poll::Ready(sent) => {
+                if let Err(failure) = sent {
+                    failed(request, client, failure);
+                }
+                Left::Nothing
+            }
+            Poll::Pending => Left::Queued,
+        },
+        step => {
+            buffers::give(out);
+            if let Step::Content(Content::Pass(None)) = step
+                && let Some(begun) = exchange::begin(context, request, client)
+            {
+                return Left::Begun(begun);
+            }
+            Left::Step(Box::new(step))
+        }
+    }
+}
+
+impl Left {
+    /// The time of the end if no more is left. What it leaves is for [`end`].
+    pub fn poll(
+        &mut self,
+        context: &mut Context<'_>,
+        request: &mut Request,
+        client: &mut Client,
+    ) -> Poll<Option<Instant>> {
+        match self {
+            Left::Begun(begun) => begun.poll(context, request, client),
+            _ => Poll::Ready(None),
+        }
+    }
+}
+
+/// Carries on until the client has a response or is gone.
+pub async fn end(request: &mut Request, client: &mut Client, left: Left) {
+    let step = match left {
+        Left::Nothing => return,
+        Left::Queued => {
+            if let Err(failure) = client.flush(request).await {
+                failed(request, client, failure);
+            }
+            return;
+        }
+        Left::Begun(mut begun) => {
+            if poll_fn(|context| begun.poll(context, request, client)).await.is_some() {
+                return;
+            }
+            Step::Content(Content::Begun(begun))
+        }
+        Left::Step(step) => *step,
+    };
+    Box::pin(finish(request, client, step)).await;
+}
+
+async fn finish(request: &mut Request, client: &mut Client, step: Step) {
+    let (mut step, mut out) = (step, Vec::new());
     loop {
         let outcome = match step {
             Step::Ready(ready) => cached::send_ready(request, client, std::mem::take(&mut out), ready).await,

@@ -5,7 +5,7 @@
 //! well: what is being fetched goes on where others wait for it, and ends else. Next: `access/auth_request`, which reads a head;
 //! `client/assembly`, which puts bodies into its own.
 
-use super::finish;
+use super::{begin, end};
 use crate::access_log;
 use crate::client::{AnswerHead, Client, ClientFailure, Ending, Inside};
 use crate::page::Stub;
@@ -24,12 +24,13 @@ use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::rc::Rc;
+use std::task::Poll;
 use tokio::task::JoinHandle;
 
 /// Bytes of a stub sent at a time: it may be long, and used often.
 const STUB_AT_ONCE: usize = 16 * 1024;
 
-pub(super) struct Answered {
+pub(super) struct SubrequestAnswer {
     pub(super) request: Box<Request>,
     pub(super) head: Vec<u8>,
 }
@@ -39,7 +40,7 @@ pub(super) async fn ask(
     request: &mut Request,
     client: &mut Client,
     path: &[u8],
-) -> Result<Answered, ClientFailure> {
+) -> Result<SubrequestAnswer, ClientFailure> {
     let mut sub = request.subrequest(path, SubrequestPart::Head);
     // A head has its bound where it is read.
     let inside = Rc::new(Inside { pipe: Pipe::new(usize::MAX), wants_head: true, status: Cell::new(0) });
@@ -62,7 +63,7 @@ pub(super) async fn ask(
     if has_left {
         return Err(ClientFailure::Gone);
     }
-    Ok(Answered { request: sub, head: inside.pipe.take() })
+    Ok(SubrequestAnswer { request: sub, head: inside.pipe.take() })
 }
 
 /// In its own task, so that nested subrequests do not share a stack.
@@ -148,13 +149,17 @@ fn serve<'a>(
     restart: Option<Restart>,
 ) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
     Box::pin(async move {
-        let mut client = Client::inside(inside.clone(), answer);
-        let mut out = buffers::take();
-        let step = match restart {
-            None => phase::decide(sub, From::Server, Now::read(), &mut out),
-            Some(restart) => phase::again(sub, restart, Now::read(), &mut out),
-        };
-        finish(sub, &mut client, step, out).await;
+        let (mut client, mut restart) = (Client::inside(inside.clone(), answer), restart);
+        let left = poll_fn(|context| {
+            let mut out = buffers::take();
+            let step = match restart.take() {
+                None => phase::decide(sub, From::Server, Now::read(), &mut out),
+                Some(restart) => phase::again(sub, restart, Now::read(), &mut out),
+            };
+            Poll::Ready(begin(context, sub, &mut client, step, out))
+        })
+        .await;
+        end(sub, &mut client, left).await;
         let mut is_whole = is_whole(&mut client);
         if is_whole && sub.sent.body_bytes == 0 && answer_stub(sub, &mut client).await {
             is_whole = self::is_whole(&mut client);

@@ -1,6 +1,7 @@
 //! What is recorded of an exchange: its [`Try`], counters, and the lines of the error log. It decides nothing.
 
 use super::broken::ExchangeFailure;
+use super::sticky::learn_session;
 use super::{Passing, report};
 use crate::tries::Try;
 use millstream_conf::model::Level;
@@ -16,7 +17,7 @@ use std::time::{Duration, Instant};
 
 impl Passing<'_> {
     pub(super) fn note_head(&mut self, connection: &Connection, head: &ResponseHead, now: Instant) {
-        let elapsed = now.saturating_duration_since(self.asked_at);
+        let elapsed = now.saturating_duration_since(self.terms.asked_at);
         let Some(last) = self.request.tries.list.last_mut() else { return };
         last.answered(head.status, elapsed);
         self.request.worker.metrics.observe(Timing::UpstreamHeader, elapsed);
@@ -27,11 +28,11 @@ impl Passing<'_> {
     }
 
     pub(super) fn accepted(&self, turn: &mut Turn) {
-        self.learn_session(turn);
+        learn_session(self, turn);
         let Some(last) = self.request.tries.list.last() else { return };
         turn.judged(Some(last.status));
         if let Some(time) = last.header_time {
-            turn.answered(self.asked_at + time);
+            turn.answered(self.terms.asked_at + time);
         }
     }
 
@@ -92,13 +93,6 @@ impl Passing<'_> {
         self.request.worker.metrics.add(counter, by);
     }
 
-    pub(super) fn finished(&mut self, connection: Box<Connection>, turn: Turn, length: u64, now: Instant) {
-        self.note_end(&connection, length, now);
-        self.report_leftover(&connection);
-        self.destination.pool.put(connection, now);
-        turn.succeeded(now);
-    }
-
     pub(super) fn report_leftover(&mut self, connection: &Connection) {
         if connection.has_leftover() {
             let url = report::url(
@@ -145,7 +139,7 @@ impl Passing<'_> {
         self.count(Counter::UpstreamBytesReceived, received);
         self.count(Counter::UpstreamBytesSent, sent);
         if let Some(last) = self.request.tries.list.last_mut() {
-            last.ended(now.saturating_duration_since(self.asked_at), length, (received, sent));
+            last.ended(now.saturating_duration_since(self.terms.asked_at), length, (received, sent));
         }
     }
 

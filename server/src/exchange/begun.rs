@@ -1,33 +1,30 @@
-//! The common exchange, without a future of its own: a request without a body, a server with an idle connection, an answer
+//! The common exchange, without a future of its own: a request without a body, a server with an idle connection, a response
 //! that goes to the client as it comes.
 //!
 //! ```text
-//! begin ─ no idle connection, or its socket is full ─┐
-//!   │                                                │
-//! asked ─ a failure, an answer that needs judging ───┤
-//!   │ a plain answer                                 ├─▶ go_on, which knows all cases
-//! body ── a slow client, a cut ──────────────────────┤
-//!   │ whole                                          │
-//! flushing ─ the client failed ──────────────────────┘
+//! asked ── no idle connection, a failure, a head that needs judging ──┐
+//!   │ a plain response                                               │
+//! body ─── a slow client, a cut ──────────────────────────────────────├─▶ go_on, which knows all cases
+//!   │ whole                                                          │
+//! flushing ─ the client failed ───────────────────────────────────────┘
 //! ```
 //!
-//! Each step is that of the ordinary way ([`super::answer`]), taken by polling; whatever takes more than a step is left to
-//! it, in the state in which it is. Nothing is decided here that is not decided there.
+//! The states are those of the ordinary way ([`super::answer`]), polled; whatever takes more than a step is left to it, in the state
+//! in which it is. Nothing is decided here that is not decided there.
 
-use super::attempt::{Asking, At, Underway};
+use super::answered::Answered;
+use super::asked::Asked;
 use super::destination::{self, Destination};
+use super::ending::flushed;
 use super::request_body::{self, RequestBody};
-use super::transfer::{Follows, Moved, Transfer, flushed};
-use super::{Filling, HEAD, Passing, Proxied, answer_head, method, sticky};
+use super::search::ServerSearch;
+use super::transfer::{Moved, Transfer};
+use super::{Filling, ForCache, HEAD, Passing, Proxied, Terms};
 use crate::client::{Client, ClientFailure};
-use crate::filter::charset;
 use crate::generation::Generation;
 use crate::request::Request;
-use millstream_cache::policy;
 use millstream_conf::model::{Pass, Store};
-use millstream_net::{buffers, clock};
-use millstream_telemetry::metrics::Counter;
-use millstream_upstream::{Ask, Connection, Tried, Turn};
+use millstream_net::clock;
 use millstream_wire::h1::framing::Framing;
 use millstream_wire::h1::head::ResponseHead;
 use std::cell::OnceCell;
@@ -37,13 +34,12 @@ use std::time::Instant;
 
 pub struct Begun {
     destination: Destination,
-    started: Instant,
+    terms: Terms,
     stage: ExchangeStage,
-    head: Option<Box<ResponseHead>>,
 }
 
 enum ExchangeStage {
-    Asking(Tried, Turn, Option<Underway>),
+    Asking(ServerSearch),
     Body(Transfer),
     Moved(Transfer, Moved),
     Flushing,
@@ -69,63 +65,36 @@ pub fn begin(context: &mut Context<'_>, request: &mut Request, client: &mut Clie
     if destination.pool.is_empty() {
         return None;
     }
-    let started = clock::now();
-    let mut tried = destination.peers.tried(proxy.exchange.next_upstream_tries);
-    let (key, session) = (&*destination.key, destination.session.server());
-    let turn = destination.peers.choose(Ask { key, session, tried: &mut tried, now: started }).ok()?;
-    sticky::chosen(request, &destination, &turn);
     request.has_asked.set(true);
-    request.tries.begin();
-    let underway = destination.pooled(turn.peer(), 0, started).and_then(|mut connection| {
-        let mut passing = Passing::plain(request, client, proxy, &destination, started);
-        passing.count(Counter::UpstreamRequests, 1);
-        passing.count(Counter::UpstreamConnectionsReused, 1);
+    let mut terms = Terms::of(request, proxy, RequestBody::None, ForCache::default());
+    let mut passing =
+        Passing { request, client: Some(client), proxy, destination: &destination, terms: &mut terms };
+    let now = clock::now();
+    let mut search = ServerSearch::begin(&mut passing, now);
+    if let Some((turn, first)) = &mut search.first {
         // What is spoken here can be said of any request.
-        let (out, written) = passing.begin_exchange(&mut connection, &turn, started).ok()?;
-        let at = match connection.send_at_once(context, &out, proxy.exchange.send_timeout) {
-            Ok(()) => {
-                buffers::give(out);
-                connection.sent_whole();
-                connection.wait_for_head_until(started + proxy.exchange.read_timeout);
-                At::Sent
-            }
-            Err(sent) => At::Sending(out, sent),
-        };
-        Some(Underway { connection, written, at })
-    });
-    let stage = ExchangeStage::Asking(tried, turn, underway);
-    Some(Box::new(Begun { destination, started, stage, head: None }))
+        *first = Asked::over_idle(&mut passing, turn, now).ok().flatten();
+        if let Some(asked) = first {
+            asked.send_at_once(context, &passing);
+        }
+    }
+    Some(Box::new(Begun { destination, terms, stage: ExchangeStage::Asking(search) }))
 }
 
 /// Finishes what polling could not.
 pub async fn go_on(request: &mut Request, client: &mut Client, begun: Begun) -> Proxied {
     let generation = request.generation.clone();
     let Some(proxy) = pass_of(request, &generation) else { return Proxied::Failed(500) };
-    let Begun { destination, started, stage, head } = begun;
+    let Begun { destination, mut terms, stage } = begun;
+    let mut passing = Passing { request, client: None, proxy, destination: &destination, terms: &mut terms };
     match stage {
-        ExchangeStage::Asking(tried, turn, underway) => {
-            let mut head = head.or_else(|| HEAD.take()).unwrap_or_default();
-            let asking = Asking { tried, started, turn, underway };
-            let mut passing = Passing::plain(request, client, proxy, &destination, started);
-            let proxied = passing.run(Some(asking), Filling::No, &mut head).await;
-            HEAD.set(Some(head));
-            proxied
+        ExchangeStage::Asking(search) => {
+            passing.client = Some(client);
+            passing.run(search, Filling::No).await
         }
-        ExchangeStage::Body(transfer) => {
-            let mut passing = Passing::plain(request, client, proxy, &destination, started);
-            match passing.client.take() {
-                Some(client) => passing.pass_body(client, transfer).await,
-                None => Proxied::Done,
-            }
-        }
-        ExchangeStage::Moved(transfer, moved) => {
-            let mut passing = Passing::plain(request, client, proxy, &destination, started);
-            match passing.client.take() {
-                Some(client) => passing.moved(client, transfer, moved).await,
-                None => Proxied::Done,
-            }
-        }
-        ExchangeStage::Flushing => flushed(client, request).await,
+        ExchangeStage::Body(transfer) => transfer.finish(&mut passing, client).await,
+        ExchangeStage::Moved(transfer, moved) => transfer.moved(&mut passing, client, moved).await,
+        ExchangeStage::Flushing => flushed(client, passing.request).await,
         ExchangeStage::Ended(proxied) => proxied,
     }
 }
@@ -147,7 +116,9 @@ impl Begun {
         let woken = Woken::new();
         loop {
             let next = match &mut self.stage {
-                ExchangeStage::Asking(..) => ready!(self.poll_head(context, request, client, proxy, &woken)),
+                ExchangeStage::Asking(_) => {
+                    ready!(self.poll_head(context, request, client, proxy, &woken))
+                }
                 ExchangeStage::Body(transfer) => {
                     let moved = ready!(transfer.poll(context, client, request));
                     self.moved(moved, request, client, proxy, &woken)
@@ -174,40 +145,41 @@ impl Begun {
         proxy: &Pass,
         woken: &Woken,
     ) -> Poll<Option<ExchangeStage>> {
-        let ExchangeStage::Asking(_, _, Some(Underway { connection, at: at @ At::Sent, .. })) =
-            &mut self.stage
+        let ExchangeStage::Asking(ServerSearch { first: Some((_, Some(asked))), .. }) = &mut self.stage
         else {
             return Poll::Ready(None);
         };
-        let mut passing = Passing::plain(request, client, proxy, &self.destination, self.started);
+        if !asked.is_sent() {
+            return Poll::Ready(None);
+        }
+        let (destination, terms) = (&self.destination, &mut self.terms);
+        let mut passing = Passing { request, client: Some(client), proxy, destination, terms };
         let mut head = HEAD.take().unwrap_or_default();
         head.clear();
-        let (size, timeout) = (proxy.exchange.buffer_size, proxy.exchange.read_timeout);
-        match connection.poll_read_head(context, &mut head, size, timeout) {
+        match asked.poll_head(context, &passing, &mut head) {
+            Poll::Ready(Ok(())) if passing.is_plain(&asked.connection, &head) => {
+                let stage = mem::replace(&mut self.stage, ExchangeStage::Flushing);
+                let accepted = stage
+                    .answered()
+                    .map(|answered| accept(&mut passing, answered, &head, *woken.get_or_init(clock::now)));
+                HEAD.set(Some(head));
+                Poll::Ready(accepted)
+            }
+            Poll::Ready(read) => {
+                asked.has_read(read.map(|()| head));
+                Poll::Ready(None)
+            }
             Poll::Pending => {
                 HEAD.set(Some(head));
-                if connection.has_unread() {
+                if asked.connection.has_unread() {
                     // A head that comes in pieces is not read from its beginning with each of them.
                     return Poll::Ready(None);
                 }
                 ready!(passing.poll_left(context));
-                passing.note_end(connection, 0, clock::now());
-                return Poll::Ready(Some(ExchangeStage::Ended(Proxied::ClientFailed(ClientFailure::Gone))));
-            }
-            Poll::Ready(Ok(())) if passing.is_plain(connection, &head) => {}
-            Poll::Ready(read) => {
-                *at = At::Read(read);
-                self.head = Some(head);
-                return Poll::Ready(None);
+                passing.note_end(&asked.connection, 0, clock::now());
+                Poll::Ready(Some(ExchangeStage::Ended(Proxied::ClientFailed(ClientFailure::Gone))))
             }
         }
-        let stage = mem::replace(&mut self.stage, ExchangeStage::Flushing);
-        let ExchangeStage::Asking(_, turn, Some(Underway { connection, .. })) = stage else {
-            return Poll::Ready(None);
-        };
-        let stage = passing.accept(connection, turn, &head, *woken.get_or_init(clock::now));
-        HEAD.set(Some(head));
-        Poll::Ready(Some(stage))
     }
 
     fn moved(
@@ -222,86 +194,37 @@ impl Begun {
             return None;
         };
         let Moved::Whole = moved else { return Some(ExchangeStage::Moved(transfer, moved)) };
-        let mut passing = Passing::plain(request, client, proxy, &self.destination, self.started);
-        let client = passing.client.take()?;
-        passing.ended(client, transfer, *woken.get_or_init(clock::now));
+        let (destination, terms) = (&self.destination, &mut self.terms);
+        let mut passing = Passing { request, client: None, proxy, destination, terms };
+        transfer.ended(&mut passing, client, *woken.get_or_init(clock::now));
         Some(ExchangeStage::Flushing)
     }
 }
 
-impl<'a> Passing<'a> {
-    /// A request without a body, whose response is not shared.
-    fn plain(
-        request: &'a mut Request,
-        client: &'a mut Client,
-        proxy: &'a Pass,
-        destination: &'a Destination,
-        asked_at: Instant,
-    ) -> Passing<'a> {
-        Passing {
-            method: method(request, proxy, false),
-            request,
-            client: Some(client),
-            proxy,
-            destination,
-            body: RequestBody::None,
-            caching: false,
-            stale: None,
-            rest: None,
-            tap: None,
-            watching: !proxy.exchange.ignore_client_abort,
-            left: false,
-            awaited: None,
-            asked_at,
-            since: None,
+impl ExchangeStage {
+    fn answered(self) -> Option<Answered> {
+        match self {
+            ExchangeStage::Asking(ServerSearch { first: Some((turn, Some(asked))), .. }) => {
+                Some(Answered { connection: asked.connection, turn })
+            }
+            _ => None,
         }
     }
+}
 
-    /// Ready when the client has left and that ends the request.
-    fn poll_left(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        match &mut self.client {
-            Some(client) if self.watching => client.poll_gone(context),
-            _ => Poll::Pending,
-        }
-    }
-
-    /// Whether the response needs no special handling.
-    fn is_plain(&self, connection: &Connection, head: &ResponseHead) -> bool {
-        let fields = head.view(connection.head_bytes());
-        matches!(head.status, 200..400)
-            // To CONNECT a success says more than the answer means (RFC 8441 §5).
-            && !self.request.is_extended_connect()
-            && !policy::invalidates(self.request.method, head.status)
-            && !answer_head::may_be_rewritten(self.proxy, fields)
-            && self.set_aside(connection, head).is_none()
-    }
-
-    fn accept(
-        &mut self,
-        mut connection: Box<Connection>,
-        mut turn: Turn,
-        head: &ResponseHead,
-        now: Instant,
-    ) -> ExchangeStage {
-        self.note_head(&connection, head, now);
-        self.accepted(&mut turn);
-        self.take_limit_rate(head.view(connection.head_bytes()));
-        charset::take(self.request, head.view(connection.head_bytes()));
-        self.limit_rate(&mut connection);
-        let Some(client) = self.client.take() else { return ExchangeStage::Ended(Proxied::Done) };
-        match self.begin(client, &connection, head) {
-            Ok(Follows::Body { buffered, wanted }) => {
-                ExchangeStage::Body(self.body_on_its_way(client, (connection, turn), buffered, wanted))
-            }
-            Ok(Follows::Nothing) => {
-                client.end(self.request, None);
-                self.discard(connection, turn);
-                ExchangeStage::Flushing
-            }
-            Err(unmet) => {
-                self.discard(connection, turn);
-                ExchangeStage::Ended(Proxied::Unmet(unmet))
-            }
-        }
+fn accept(
+    passing: &mut Passing<'_>,
+    mut answered: Answered,
+    head: &ResponseHead,
+    now: Instant,
+) -> ExchangeStage {
+    passing.note_head(&answered.connection, head, now);
+    passing.accepted(&mut answered.turn);
+    answered.heed(passing, head);
+    let Some(client) = passing.client.take() else { return ExchangeStage::Ended(Proxied::Done) };
+    match Transfer::begin(passing, client, answered, head) {
+        Ok(Some(transfer)) => ExchangeStage::Body(transfer),
+        Ok(None) => ExchangeStage::Flushing,
+        Err(unmet) => ExchangeStage::Ended(Proxied::Unmet(unmet)),
     }
 }

@@ -4,10 +4,10 @@
 //! same length of the whole, the same coding. With If-Range an upstream that has another representation sends that whole;
 //! whatever else comes that does not fit, the part is forgotten and the whole is asked for. Next: `filling`.
 
-use super::filling::StoredParts;
+use super::answered::Answered;
+use super::filling::{StoredParts, fill};
 use super::{Filling, Passing, Proxied};
 use millstream_cache::{FillPermit, Hit, Now, Part, StoredHead};
-use millstream_upstream::{Connection, Turn};
 use millstream_wire::h1::head::ResponseHead;
 use millstream_wire::range::ContentRange;
 use millstream_wire::{FieldId, Fields, date, etag};
@@ -92,48 +92,45 @@ pub(super) fn fits_nothing(part: Option<Part>, fields: Fields<'_>) -> bool {
         && fields.get(FieldId::LastModified).and_then(date::parse_http).is_none()
 }
 
-impl<'a> Passing<'a> {
-    /// Combines a 206 with the stored part and stores the whole. Any other response caused by our range is
-    /// discarded, and the whole requested.
-    pub(super) async fn combine(
-        &mut self,
-        connection: Box<Connection>,
-        turn: Turn,
-        head: &ResponseHead,
-        permit: FillPermit,
-        rest: Box<Rest>,
-    ) -> Proxied {
-        let now = Now::read();
-        let fields = head.view(connection.head_bytes());
-        let combined = match self.proxy.cache.as_ref() {
-            Some(cache) if head.status == 206 && rest.is_in(fields, connection.remaining()) => {
-                let mut headers = rest.hit.entry.head().updated(fields);
-                headers.remove(FieldId::ContentRange);
-                match self.terms(cache, (200, false), headers.view(), now) {
-                    Ok((lifetime, tags)) => {
-                        let complete = Some(rest.complete);
-                        let mut stored = StoredHead::new(200, headers.view(), complete, lifetime, now);
-                        stored.tags = tags;
-                        Some(stored)
-                    }
-                    Err(_) => None,
+/// Combines a 206 with the stored part and stores the whole. Any other response caused by our range is
+/// discarded, and the whole requested.
+pub(super) async fn combine(
+    passing: &mut Passing<'_>,
+    answered: Answered,
+    head: &ResponseHead,
+    permit: FillPermit,
+    rest: Box<Rest>,
+) -> Proxied {
+    let now = Now::read();
+    let fields = answered.fields(head);
+    let combined = match passing.proxy.cache.as_ref() {
+        Some(cache) if head.status == 206 && rest.is_in(fields, answered.connection.remaining()) => {
+            let mut headers = rest.hit.entry.head().updated(fields);
+            headers.remove(FieldId::ContentRange);
+            match passing.terms_of(cache, (200, false), headers.view(), now) {
+                Ok((lifetime, tags)) => {
+                    let complete = Some(rest.complete);
+                    let mut stored = StoredHead::new(200, headers.view(), complete, lifetime, now);
+                    stored.tags = tags;
+                    Some(stored)
                 }
+                Err(_) => None,
             }
-            _ => None,
-        };
-        let kept = if combined.is_some() { rest.kept().await } else { None };
-        let (Some(stored), Some(kept)) = (combined, kept) else {
-            self.forget(&rest.hit);
-            self.note_end(&connection, 0, millstream_net::clock::now());
-            return Proxied::Again(Filling::Permit(permit));
-        };
-        let fill = permit.begin(stored, self.request.fields(), now);
-        self.fill(connection, turn, fill, Some(kept)).await
-    }
-
-    fn forget(&self, hit: &Rc<Hit>) {
-        if let Some(cache) = &self.proxy.cache {
-            self.request.generation.shared.stores[cache.zone.0 as usize].forget(&hit.entry);
         }
+        _ => None,
+    };
+    let kept = if combined.is_some() { rest.kept().await } else { None };
+    let (Some(stored), Some(kept)) = (combined, kept) else {
+        forget(passing, &rest.hit);
+        passing.note_end(&answered.connection, 0, millstream_net::clock::now());
+        return Proxied::Again(Filling::Permit(permit));
+    };
+    let begun = permit.begin(stored, passing.request.fields(), now);
+    fill(passing, answered, begun, Some(kept)).await
+}
+
+fn forget(passing: &Passing<'_>, hit: &Rc<Hit>) {
+    if let Some(cache) = &passing.proxy.cache {
+        passing.request.generation.shared.stores[cache.zone.0 as usize].forget(&hit.entry);
     }
 }

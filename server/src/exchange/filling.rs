@@ -5,6 +5,7 @@
 //! on to its next request, and the fill goes on alone. An answer that breaks off is never stored: the fill is dropped, and
 //! its followers see the cut. One that nobody reads any more is ended after `proxy_cache_unread_timeout`.
 
+use super::answered::Answered;
 use super::{Filling, OpenedFill, Passing, Proxied, answer_head, report};
 use crate::representation::follow::{self, Followed};
 use crate::worker::Worker;
@@ -14,7 +15,7 @@ use millstream_cache::{BodyReader, Fill, FillBounds, FillPermit, Now, Part as St
 use millstream_conf::model::Level;
 use millstream_net::clock;
 use millstream_telemetry::metrics::Counter;
-use millstream_upstream::{Condition, Connection, ExchangeError, Part, Pool, Turn};
+use millstream_upstream::{Condition, Connection, ExchangeError, Part, Pool};
 use millstream_wire::h1::head::ResponseHead;
 use millstream_wire::{Fields, Headers};
 use std::cell::Cell;
@@ -73,194 +74,184 @@ struct FillProgress {
 /// The upstream half, which may outlive the request.
 type Reading = Pin<Box<dyn Future<Output = Filled>>>;
 
-impl<'a> Passing<'a> {
-    /// `kept`: the stored part of the response.
-    pub(super) async fn fill(
-        &mut self,
-        connection: Box<Connection>,
-        turn: Turn,
-        mut fill: Fill,
-        kept: Option<StoredParts>,
-    ) -> Proxied {
-        fill.hold_to(self.bounds());
-        if self.left {
-            // It has been read, and nobody reads it any more.
-            drop(fill.follow());
-        }
-        let is_tapped = self.give_to_tap(&fill);
-        let shared = Rc::new(FillProgress::default());
-        let follower = (self.client.is_some() && !is_tapped).then(|| fill.follow()).flatten();
-        let age = initial_age(&fill);
-        // The turn counts as the server's load for as long as the upstream is read, and no longer.
-        let mut reading: Reading = Box::pin(read_all(
-            connection,
-            turn,
-            fill,
-            kept,
-            self.proxy.exchange.read_timeout,
-            shared.clone(),
-        ));
-        let Some(client) = self.client.take() else {
-            let filled = reading.await;
-            self.note(filled);
-            return Proxied::Done;
-        };
-        if is_tapped {
-            // The client's answer is made by who reads it.
-            self.let_go(reading, &shared);
-            return Proxied::Done;
-        }
-        // Nothing was pushed yet, so there is a beginning to follow from.
-        let Some(follower) = follower else { return Proxied::Failed(502) };
-        let (filled, served) = {
-            let mut filled: Option<Filled> = None;
-            let pool = &self.destination.pool;
-            let mut serving = pin!(follow::serve(self.request, client, follower, age));
-            let served = poll_fn(|context| {
-                if filled.is_none()
-                    && let Poll::Ready(mut ended) = reading.as_mut().poll(context)
-                {
-                    // A slow client does not hold the connection.
-                    ended.give_back(pool);
-                    filled = Some(ended);
-                }
-                serving.as_mut().poll(context)
-            })
-            .await;
-            (filled, served)
-        };
-        match filled {
-            Some(filled) => self.note(filled),
-            None => self.let_go(reading, &shared),
-        }
-        match served {
-            Followed::Done => Proxied::Done,
-            Followed::Unmet(unmet) => Proxied::Unmet(unmet),
-            Followed::Client(failure) => Proxied::ClientFailed(failure),
-        }
-    }
-
-    /// Hands a fill to a reader other than the client; false without one.
-    fn give_to_tap(&mut self, fill: &Fill) -> bool {
-        let Some(tap) = self.tap.and_then(Cell::take) else { return false };
-        let Some(follower) = fill.follow() else { return false };
-        // Whoever waited for it may have left; the fill goes on where it is stored.
-        let (tries, report) = (Box::new(self.request.tries.clone()), self.request.cache.report.take());
-        _ = tap.send(OpenedFill::Stream(follower, tries, report));
-        true
-    }
-
-    pub(super) fn begin_fill(
-        &mut self,
-        permit: FillPermit,
-        (lifetime, tags): (Lifetime, Tags),
-        (status, fields, remaining, part): (u16, Fields<'_>, Option<u64>, Option<StoredPart>),
-        now: Now,
-    ) -> Fill {
-        let length = remaining.or(part.map(|part| part.last - part.first + 1));
-        let mut stored = StoredHead::new(status, fields, length, lifetime, now);
-        stored.tags = tags;
-        stored.part = part;
-        match permit.objection(length) {
-            None => self.report_stored(&lifetime, now),
-            Some(reason) => self.report_not_stored(reason),
-        }
-        let permit = if lifetime.always_validate { permit.aside(now) } else { permit };
-        permit.begin(stored, self.request.fields(), now)
-    }
-
-    /// Stores a response that an error page replaces, so that each page does not need the upstream. No one
-    /// waits for its body.
-    pub(super) fn keep_behind_page(
-        &mut self,
-        connection: Box<Connection>,
-        turn: Turn,
-        head: &ResponseHead,
-        filling: Filling,
-    ) {
-        let fields = head.view(connection.head_bytes());
-        let rewritten = answer_head::rewritten(self.request, self.proxy, fields);
-        let (Filling::Permit(permit), Some(cache), Ok(rewritten)) = (filling, &self.proxy.cache, rewritten)
-        else {
-            return self.discard(connection, turn);
-        };
-        let (fields, now) = (rewritten.as_ref().map_or(fields, Headers::view), Now::read());
-        match self.terms(cache, (head.status, false), fields, now) {
-            Ok(terms) => {
-                let answer = (head.status, fields, connection.remaining(), None);
-                let fill = self.begin_fill(permit, terms, answer, now);
-                self.fill_alone(connection, turn, fill);
-            }
-            Err(reason) => {
-                self.report_not_stored(reason);
-                match head.status {
-                    500.. => self.failed(Filling::Permit(permit), Condition::Status(head.status)),
-                    _ => permit.uncacheable(Some(reason), now),
-                }
-                self.discard(connection, turn);
-            }
-        }
-    }
-
-    fn fill_alone(&mut self, connection: Box<Connection>, turn: Turn, mut fill: Fill) {
-        fill.hold_to(self.bounds());
-        // As if it had been read by one who has left: nobody holds the upstream by it for longer than by that.
+/// `kept`: the stored part of the response.
+pub(super) async fn fill(
+    passing: &mut Passing<'_>,
+    answered: Answered,
+    mut fill: Fill,
+    kept: Option<StoredParts>,
+) -> Proxied {
+    fill.hold_to(bounds(passing));
+    if passing.terms.left {
+        // It has been read, and nobody reads it any more.
         drop(fill.follow());
-        let (shared, timeout) = (Rc::new(FillProgress::default()), self.proxy.exchange.read_timeout);
-        let reading = read_all(connection, turn, fill, None, timeout, shared.clone());
-        self.let_go(Box::pin(reading), &shared);
     }
-
-    fn bounds(&self) -> FillBounds {
-        let cache = self.proxy.cache.as_ref();
-        FillBounds {
-            unread: cache.and_then(|cache| cache.unread_timeout),
-            arriving: cache.and_then(|cache| cache.fill_timeout),
-            folder: self.proxy.exchange.temp_path.path.clone(),
-            in_file: self.proxy.exchange.max_temp_file_size,
-        }
+    let is_tapped = give_to_tap(passing, &fill);
+    let shared = Rc::new(FillProgress::default());
+    let follower = (passing.client.is_some() && !is_tapped).then(|| fill.follow()).flatten();
+    let age = initial_age(&fill);
+    // The turn counts as the server's load for as long as the upstream is read, and no longer.
+    let mut reading: Reading =
+        Box::pin(read_all(answered, fill, kept, passing.proxy.exchange.read_timeout, shared.clone()));
+    let Some(client) = passing.client.take() else {
+        let filled = reading.await;
+        note(passing, filled);
+        return Proxied::Done;
+    };
+    if is_tapped {
+        // The client's answer is made by who reads it.
+        let_go(passing, reading, &shared);
+        return Proxied::Done;
     }
-
-    fn note(&mut self, mut filled: Filled) {
-        if let Some(error) = &filled.file_error {
-            let folder = self.proxy.exchange.temp_path.path.display();
-            let what = format_args!("temporary file in \"{folder}\" failed: {error}");
-            report::write(self.request, Level::Crit, what, None);
-        }
-        match (&filled.error, &filled.connection) {
-            (Some(error), Some(connection)) => return self.broke_off(connection, error, filled.length),
-            (None, Some(connection)) if filled.whole => self.report_leftover(connection),
-            _ => {}
-        }
-        self.note_traffic(filled.traffic, filled.length, filled.ended);
-        filled.give_back(&self.destination.pool);
-        if let Some(connection) = filled.connection.take_if(|_| filled.whole) {
-            self.destination.pool.put(connection, filled.ended);
-        }
-    }
-
-    /// The client is done: the rest of the fill continues in its own task.
-    fn let_go(&mut self, reading: Reading, shared: &FillProgress) {
-        let asked_at = self.asked_at;
-        let mut whole = None;
-        if let Some(last) = self.request.tries.list.last_mut() {
-            whole = Some(last.clone());
-            last.response_time = Some(clock::now().saturating_duration_since(asked_at));
-            last.response_length = shared.length.get();
-            (last.bytes_received, last.bytes_sent) = shared.traffic.get();
-        }
-        let pool = self.destination.pool.clone();
-        let worker = self.request.worker.clone();
-        tokio::task::spawn_local(async move {
-            let filled = reading.await;
-            if let Some(mut whole) = whole {
-                // The request's own is told as far as it went; the server's counts know all of it.
-                let time = filled.ended.saturating_duration_since(asked_at);
-                whole.ended(time, filled.length, filled.traffic);
+    // Nothing was pushed yet, so there is a beginning to follow from.
+    let Some(follower) = follower else { return Proxied::Failed(502) };
+    let (filled, served) = {
+        let mut filled: Option<Filled> = None;
+        let pool = &passing.destination.pool;
+        let mut serving = pin!(follow::serve(passing.request, client, follower, age));
+        let served = poll_fn(|context| {
+            if filled.is_none()
+                && let Poll::Ready(mut ended) = reading.as_mut().poll(context)
+            {
+                // A slow client does not hold the connection.
+                ended.give_back(pool);
+                filled = Some(ended);
             }
-            conclude(&worker, &pool, filled);
-        });
+            serving.as_mut().poll(context)
+        })
+        .await;
+        (filled, served)
+    };
+    match filled {
+        Some(filled) => note(passing, filled),
+        None => let_go(passing, reading, &shared),
     }
+    match served {
+        Followed::Done => Proxied::Done,
+        Followed::Unmet(unmet) => Proxied::Unmet(unmet),
+        Followed::Client(failure) => Proxied::ClientFailed(failure),
+    }
+}
+
+/// Hands a fill to a reader other than the client; false without one.
+fn give_to_tap(passing: &mut Passing<'_>, fill: &Fill) -> bool {
+    let Some(tap) = passing.terms.cache.tap.take() else { return false };
+    let Some(follower) = fill.follow() else { return false };
+    // Whoever waited for it may have left; the fill goes on where it is stored.
+    let (tries, report) = (Box::new(passing.request.tries.clone()), passing.request.cache.report.take());
+    _ = tap.send(OpenedFill::Stream(follower, tries, report));
+    true
+}
+
+pub(super) fn begun(
+    passing: &mut Passing<'_>,
+    permit: FillPermit,
+    (lifetime, tags): (Lifetime, Tags),
+    (status, fields, remaining, part): (u16, Fields<'_>, Option<u64>, Option<StoredPart>),
+    now: Now,
+) -> Fill {
+    let length = remaining.or(part.map(|part| part.last - part.first + 1));
+    let mut stored = StoredHead::new(status, fields, length, lifetime, now);
+    stored.tags = tags;
+    stored.part = part;
+    match permit.objection(length) {
+        None => passing.report_stored(&lifetime, now),
+        Some(reason) => passing.report_not_stored(reason),
+    }
+    let permit = if lifetime.always_validate { permit.aside(now) } else { permit };
+    permit.begin(stored, passing.request.fields(), now)
+}
+
+/// Stores a response that an error page replaces, so that each page does not need the upstream. No one
+/// waits for its body.
+pub(super) fn keep_behind_page(
+    passing: &mut Passing<'_>,
+    answered: Answered,
+    head: &ResponseHead,
+    filling: Filling,
+) {
+    let fields = answered.fields(head);
+    let rewritten = answer_head::rewritten(passing.request, passing.proxy, fields);
+    let (Filling::Permit(permit), Some(cache), Ok(rewritten)) = (filling, &passing.proxy.cache, rewritten)
+    else {
+        return answered.discard(passing);
+    };
+    let (fields, now) = (rewritten.as_ref().map_or(fields, Headers::view), Now::read());
+    match passing.terms_of(cache, (head.status, false), fields, now) {
+        Ok(terms) => {
+            let answer = (head.status, fields, answered.connection.remaining(), None);
+            let begun = begun(passing, permit, terms, answer, now);
+            fill_alone(passing, answered, begun);
+        }
+        Err(reason) => {
+            passing.report_not_stored(reason);
+            match head.status {
+                500.. => passing.failed(Filling::Permit(permit), Condition::Status(head.status)),
+                _ => permit.uncacheable(Some(reason), now),
+            }
+            answered.discard(passing);
+        }
+    }
+}
+
+fn fill_alone(passing: &mut Passing<'_>, answered: Answered, mut fill: Fill) {
+    fill.hold_to(bounds(passing));
+    // As if it had been read by one who has left: nobody holds the upstream by it for longer than by that.
+    drop(fill.follow());
+    let (shared, timeout) = (Rc::new(FillProgress::default()), passing.proxy.exchange.read_timeout);
+    let reading = read_all(answered, fill, None, timeout, shared.clone());
+    let_go(passing, Box::pin(reading), &shared);
+}
+
+fn bounds(passing: &Passing<'_>) -> FillBounds {
+    let cache = passing.proxy.cache.as_ref();
+    FillBounds {
+        unread: cache.and_then(|cache| cache.unread_timeout),
+        arriving: cache.and_then(|cache| cache.fill_timeout),
+        folder: passing.proxy.exchange.temp_path.path.clone(),
+        in_file: passing.proxy.exchange.max_temp_file_size,
+    }
+}
+
+fn note(passing: &mut Passing<'_>, mut filled: Filled) {
+    if let Some(error) = &filled.file_error {
+        let folder = passing.proxy.exchange.temp_path.path.display();
+        let what = format_args!("temporary file in \"{folder}\" failed: {error}");
+        report::write(passing.request, Level::Crit, what, None);
+    }
+    match (&filled.error, &filled.connection) {
+        (Some(error), Some(connection)) => return passing.broke_off(connection, error, filled.length),
+        (None, Some(connection)) if filled.whole => passing.report_leftover(connection),
+        _ => {}
+    }
+    passing.note_traffic(filled.traffic, filled.length, filled.ended);
+    filled.give_back(&passing.destination.pool);
+    if let Some(connection) = filled.connection.take_if(|_| filled.whole) {
+        passing.destination.pool.put(connection, filled.ended);
+    }
+}
+
+/// The client is done: the rest of the fill continues in its own task.
+fn let_go(passing: &mut Passing<'_>, reading: Reading, shared: &FillProgress) {
+    let asked_at = passing.terms.asked_at;
+    let mut whole = None;
+    if let Some(last) = passing.request.tries.list.last_mut() {
+        whole = Some(last.clone());
+        last.response_time = Some(clock::now().saturating_duration_since(asked_at));
+        last.response_length = shared.length.get();
+        (last.bytes_received, last.bytes_sent) = shared.traffic.get();
+    }
+    let pool = passing.destination.pool.clone();
+    let worker = passing.request.worker.clone();
+    tokio::task::spawn_local(async move {
+        let filled = reading.await;
+        if let Some(mut whole) = whole {
+            // The request's own is told as far as it went; the server's counts know all of it.
+            let time = filled.ended.saturating_duration_since(asked_at);
+            whole.ended(time, filled.length, filled.traffic);
+        }
+        conclude(&worker, &pool, filled);
+    });
 }
 
 fn conclude(worker: &Worker, pool: &Pool, filled: Filled) {
@@ -281,8 +272,7 @@ fn initial_age(fill: &Fill) -> Option<u64> {
 }
 
 async fn read_all(
-    mut connection: Box<Connection>,
-    turn: Turn,
+    Answered { mut connection, turn }: Answered,
     mut fill: Fill,
     kept: Option<StoredParts>,
     timeout: Duration,

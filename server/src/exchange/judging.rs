@@ -1,7 +1,7 @@
 //! What an answer is good for: whether it goes on as it is, whether the stale entry stands in for it, whether it may be
 //! stored and on which terms. Nothing is sent or stored here.
 
-use super::{Filling, Passing, Proxied, learning, request_head, unkeyed};
+use super::{Filling, Passing, Proxied, answer_head, learning, request_head, unkeyed};
 use crate::caching::{keyed, tagged};
 use crate::counting;
 use crate::intercepted;
@@ -17,7 +17,7 @@ use std::rc::Rc;
 
 impl Passing<'_> {
     pub(super) fn stale_covers(&self, cause: StaleCause) -> bool {
-        match (&self.stale, &self.proxy.cache) {
+        match (&self.terms.cache.stale, &self.proxy.cache) {
             (Some(stale), Some(cache)) => stale.entry.may_serve_stale(cause, cache, Now::read()),
             _ => false,
         }
@@ -40,10 +40,32 @@ impl Passing<'_> {
         }
     }
 
+    /// Whether anyone reads the response besides the cache.
+    fn is_read(&self) -> bool {
+        self.client.is_some() || self.terms.cache.tap.is_some()
+    }
+
+    /// Whether the response to a waiting client is read through a fill: it is the requested slice.
+    pub(super) fn is_opened(&self, status: u16) -> bool {
+        self.terms.cache.tap.is_some()
+            && (self.client.is_none() || status == 206 && self.request.cache.names_slice.get())
+    }
+
+    /// Whether the response needs no special handling.
+    pub(super) fn is_plain(&self, connection: &Connection, head: &ResponseHead) -> bool {
+        let fields = head.view(connection.head_bytes());
+        matches!(head.status, 200..400)
+            // To CONNECT a success says more than the response means (RFC 8441 §5).
+            && !self.request.is_extended_connect()
+            && !policy::invalidates(self.request.method, head.status)
+            && !answer_head::may_be_rewritten(self.proxy, fields)
+            && self.set_aside(connection, head).is_none()
+    }
+
     /// Whether to revalidate the stale entry. A 304 means 200 (RFC 9110 §13.1.3), so it cannot confirm a
     /// stored 404.
     pub(super) fn revalidates(&self) -> bool {
-        self.stale.as_ref().is_some_and(|stale| matches!(stale.entry.head().status, 200 | 206))
+        self.terms.cache.stale.as_ref().is_some_and(|stale| matches!(stale.entry.head().status, 200 | 206))
             && self.proxy.cache.as_ref().is_some_and(|cache| cache.revalidate)
     }
 
@@ -73,7 +95,7 @@ impl Passing<'_> {
         }
     }
 
-    pub(super) fn terms(
+    pub(super) fn terms_of(
         &self,
         cache: &ProxyCache,
         answer: (u16, bool),
@@ -93,7 +115,11 @@ impl Passing<'_> {
     }
 
     fn asked_method(&self) -> Method {
-        if self.caching && self.request.method == Method::Head { Method::Get } else { self.request.method }
+        if self.terms.cache.caching && self.request.method == Method::Head {
+            Method::Get
+        } else {
+            self.request.method
+        }
     }
 
     /// For this method; the flag is a 206 with a known range.
@@ -112,9 +138,9 @@ impl Passing<'_> {
                 || keyed::hands_on_authorization(self.request, cache),
             asker: self.request.cache.asker,
             chosen_by_address: cache.vary.address && keyed::is_chosen(self.request, cache, Shows::ADDRESS),
-            delay: millstream_net::clock::now().saturating_duration_since(self.asked_at),
+            delay: millstream_net::clock::now().saturating_duration_since(self.terms.asked_at),
             partial,
-            is_of_target: self.is_of_target(fields),
+            is_of_target: learning::is_of_target(self, fields),
         };
         let mut scratch = Vec::new();
         let no_cache = cache

@@ -12,87 +12,90 @@ use millstream_conf::model::ProxyCache;
 use millstream_wire::{FieldId, Fields, Headers, Method, etag};
 use std::sync::Arc;
 
-impl Passing<'_> {
-    /// Whether Content-Location names the target, so that the response to POST is also that of a GET.
-    pub(super) fn is_of_target(&self, fields: Fields<'_>) -> bool {
-        self.method == Method::Post
-            && fields
-                .get(FieldId::ContentLocation)
-                .is_some_and(|reference| invalidation::is_target(self.request, reference))
-    }
+/// Whether Content-Location names the target, so that the response to POST is also that of a GET.
+pub(super) fn is_of_target(passing: &Passing<'_>, fields: Fields<'_>) -> bool {
+    passing.terms.method == Method::Post
+        && fields
+            .get(FieldId::ContentLocation)
+            .is_some_and(|reference| invalidation::is_target(passing.request, reference))
+}
 
-    /// The request's permit, or a new one for a response to POST that stands for a GET.
-    pub(super) fn permit(&self, filling: Filling, status: u16, fields: Fields<'_>) -> Option<FillPermit> {
-        let cache = self.proxy.cache.as_ref()?;
-        match filling {
-            Filling::Permit(permit) => Some(permit),
-            // The client's conditions went with it, so only what was sent for its range, or whole, is stored.
-            Filling::Part(permit) => Some(permit).filter(|_| matches!(status, 200 | 206)),
-            Filling::Rest(..) | Filling::Along(_) => None,
-            Filling::No => {
-                let stands_for_get = self.request.method == Method::Post
-                    && !policy::looks_up(cache, Method::Post)
-                    && !self.request.cache.wish.no_store
-                    && (200..300).contains(&status)
-                    && self.is_of_target(fields)
-                    && !self.says_what_no_key_names(cache);
-                stands_for_get.then(|| self.beside(cache, Method::Get)).flatten()
-            }
+/// The request's permit, or a new one for a response to POST that stands for a GET.
+pub(super) fn permit(
+    passing: &Passing<'_>,
+    filling: Filling,
+    status: u16,
+    fields: Fields<'_>,
+) -> Option<FillPermit> {
+    let cache = passing.proxy.cache.as_ref()?;
+    match filling {
+        Filling::Permit(permit) => Some(permit),
+        // The client's conditions went with it, so only what was sent for its range, or whole, is stored.
+        Filling::Part(permit) => Some(permit).filter(|_| matches!(status, 200 | 206)),
+        Filling::Rest(..) | Filling::Along(_) => None,
+        Filling::No => {
+            let stands_for_get = passing.request.method == Method::Post
+                && !policy::looks_up(cache, Method::Post)
+                && !passing.request.cache.wish.no_store
+                && (200..300).contains(&status)
+                && is_of_target(passing, fields)
+                && !says_what_no_key_names(passing, cache);
+            stands_for_get.then(|| beside(passing, cache, Method::Get)).flatten()
         }
     }
+}
 
-    /// Updates or invalidates the entry by a HEAD or 304 passed to the client.
-    pub(super) fn learn(&self, status: u16, fields: Fields<'_>) {
-        let (Some(cache), Some(since)) = (&self.proxy.cache, self.since) else { return };
-        let about_stored = match (self.method, status) {
-            (Method::Head, 200) => true,
-            (Method::Get, 304) => !self.caching,
-            _ => false,
-        };
-        if !about_stored || self.request.cache.wish.no_store || !keyed::is_keyed(self.request) {
-            return;
-        }
-        // What somebody with a credential is told need not hold for others.
-        if self.request.cache.asker == Asker::Known {
-            return;
-        }
-        let Some(key) = keyed::key_of(self.request, cache, Method::Get) else { return };
-        let zone = cache.zone.0 as usize;
-        let now = Now::read();
-        let front = self.request.generation.fronts[zone].borrow();
-        let Some(entry) = front.peek(&key, self.request.fields()) else { return };
-        let is_part = entry.head().part.is_some();
-        if is_part && status != 304 {
-            // What GET would answer now has another status and length, whatever has changed.
-            return;
-        }
-        if is_same(&entry, fields, status) {
-            let headers: Headers = entry.head().updated(fields);
-            if let Storable::Yes(lifetime) =
-                self.storable_as(cache, Method::Get, (entry.head().status, is_part), headers.view(), now)
-            {
-                front
-                    .beside_since(&key, self.request.cache.asker, since)
-                    .refresh(&entry, headers, lifetime, now);
-            }
-        } else if status == 200 {
-            // Something else would be answered now: what is stored is outdated.
-            self.request.generation.shared.stores[zone].invalidate(&key);
-        }
+/// Updates or invalidates the entry by a HEAD or 304 passed to the client.
+pub(super) fn learn(passing: &Passing<'_>, status: u16, fields: Fields<'_>) {
+    let (Some(cache), Some(since)) = (&passing.proxy.cache, passing.terms.cache.since) else { return };
+    let about_stored = match (passing.terms.method, status) {
+        (Method::Head, 200) => true,
+        (Method::Get, 304) => !passing.terms.cache.caching,
+        _ => false,
+    };
+    if !about_stored || passing.request.cache.wish.no_store || !keyed::is_keyed(passing.request) {
+        return;
     }
+    // What somebody with a credential is told need not hold for others.
+    if passing.request.cache.asker == Asker::Known {
+        return;
+    }
+    let Some(key) = keyed::key_of(passing.request, cache, Method::Get) else { return };
+    let zone = cache.zone.0 as usize;
+    let now = Now::read();
+    let front = passing.request.generation.fronts[zone].borrow();
+    let Some(entry) = front.peek(&key, passing.request.fields()) else { return };
+    let is_part = entry.head().part.is_some();
+    if is_part && status != 304 {
+        // What GET would answer now has another status and length, whatever has changed.
+        return;
+    }
+    if is_same(&entry, fields, status) {
+        let headers: Headers = entry.head().updated(fields);
+        if let Storable::Yes(lifetime) =
+            passing.storable_as(cache, Method::Get, (entry.head().status, is_part), headers.view(), now)
+        {
+            front
+                .beside_since(&key, passing.request.cache.asker, since)
+                .refresh(&entry, headers, lifetime, now);
+        }
+    } else if status == 200 {
+        // Something else would be answered now: what is stored is outdated.
+        passing.request.generation.shared.stores[zone].invalidate(&key);
+    }
+}
 
-    /// Whether the request has fields that may have changed the response but are not in a GET's key.
-    fn says_what_no_key_names(&self, cache: &ProxyCache) -> bool {
-        !keyed::is_keyed(self.request)
-            || keyed::is_for_its_client(self.request, cache)
-            || self.request.fields().iter().any(|(id, name, _)| unkeyed::ends_here(id, name, &cache.key))
-    }
+/// Whether the request has fields that may have changed the response but are not in a GET's key.
+fn says_what_no_key_names(passing: &Passing<'_>, cache: &ProxyCache) -> bool {
+    !keyed::is_keyed(passing.request)
+        || keyed::is_for_its_client(passing.request, cache)
+        || passing.request.fields().iter().any(|(id, name, _)| unkeyed::ends_here(id, name, &cache.key))
+}
 
-    fn beside(&self, cache: &ProxyCache, method: Method) -> Option<FillPermit> {
-        let key = keyed::key_of(self.request, cache, method)?;
-        let front = self.request.generation.fronts[cache.zone.0 as usize].borrow();
-        self.since.map(|since| front.beside_since(&key, self.request.cache.asker, since))
-    }
+fn beside(passing: &Passing<'_>, cache: &ProxyCache, method: Method) -> Option<FillPermit> {
+    let key = keyed::key_of(passing.request, cache, method)?;
+    let front = passing.request.generation.fronts[cache.zone.0 as usize].borrow();
+    passing.terms.cache.since.map(|since| front.beside_since(&key, passing.request.cache.asker, since))
 }
 
 /// Whether a 304 to a condition from an entry refers to it (RFC 9111 §4.3.4): its ETag and date are not of

@@ -9,9 +9,9 @@
 //! What goes upstream is written anew from the parsed request, never copied. Nothing is sent to the client before a final
 //! head is accepted, so until then every failure still has a status. Whether another server is asked is decided in
 //! `millstream-upstream`'s `retry`; whether an answer may be stored, in `millstream-cache`'s `policy`.
-//! Each stage is a value that the next one uses up: a search for a server (`attempt::Asking`), an exchange with one
-//! (`Underway`), an answer (`Asked`), a body on its way (`transfer::Transfer`). What is common needs no future: `begun`.
-//! Next: `attempt`, `answered`, then the three ways to pass a body.
+//! Each stage is a value that the next one uses up: a search for a server (`ServerSearch`), one that is asked (`Asked`), its
+//! response (`Answered`), a body on its way (`Transfer`). What is common needs no future: `begun`.
+//! Next: `search`, `asked`, `settling`, then the ways of a body.
 
 mod report;
 mod session;
@@ -37,15 +37,18 @@ mod opening;
 mod probe;
 mod accounts;
 mod sending;
-mod attempt;
+mod ending;
+mod answered;
+mod asked;
+mod search;
 mod spill;
 mod upward;
-mod transfer;
 mod storing;
+mod transfer;
 mod filling;
 mod combining;
 mod tunnel;
-mod answered;
+mod settling;
 mod begun;
 
 #[cfg(test)]
@@ -57,22 +60,24 @@ use crate::generation::Generation;
 use crate::representation::chosen::Unmet;
 use crate::request::Request;
 use crate::tries::Tries;
-use attempt::{Asking, Stop};
 pub use begun::{Begun, begin, go_on};
 pub use combining::Rest;
 use destination::Destination;
 use millstream_cache::policy::Reason;
 use millstream_cache::{Awaited, Entry, Failure, FillPermit, Follower, Hit, Moment, Now, StaleCause};
 use millstream_conf::model::{Pass, Store};
+use millstream_net::clock;
 use millstream_upstream::Condition;
 use millstream_wire::Method;
 use millstream_wire::h1::head::ResponseHead;
 pub(crate) use probe::{ProbeExtent, Probed, probe, probe_grpc};
 use request_body::RequestBody;
 pub use request_body::hold;
+use search::{ServerSearch, Stop};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
@@ -114,26 +119,39 @@ pub enum OpenedFill {
 
 type Tap = oneshot::Sender<OpenedFill>;
 
+/// A request that is being passed on, as each step of it sees it.
 struct Passing<'a> {
     request: &'a mut Request,
     client: Option<&'a mut Client>,
     proxy: &'a Pass,
     destination: &'a Destination,
+    terms: &'a mut Terms,
+}
+
+/// What an exchange keeps from step to step.
+struct Terms {
     body: RequestBody,
     /// As sent: GET for a HEAD whose response is to be stored.
     method: Method,
+    asked_at: Instant,
+    /// Whether a client that leaves ends it.
+    watching: bool,
+    /// The client left while the cache was filled.
+    left: bool,
+    cache: ForCache,
+}
+
+/// What the cache has to do with an exchange.
+#[derive(Default)]
+struct ForCache {
     /// Whether the response may be stored, so that the client's conditions and ranges are removed.
     caching: bool,
     stale: Option<Rc<Hit>>,
     rest: Option<Box<Rest>>,
     /// Reads the response through its fill instead of a client.
-    tap: Option<&'a Cell<Option<Tap>>>,
-    watching: bool,
-    /// The client left while the cache was filled.
-    left: bool,
+    tap: Option<Tap>,
     /// Other waiters for a fill, and how long it goes on after its client has left.
     awaited: Option<(Awaited, Duration)>,
-    asked_at: Instant,
     /// A time before sending: later purges also apply to what is learned from the response.
     since: Option<Moment>,
 }
@@ -145,23 +163,26 @@ thread_local! {
 
 /// `client` is `None` for a background refresh; `stale` is the entry to revalidate or to fall back on,
 /// dropped once another response is passed on.
-pub fn answer(
+pub async fn answer(
     request: &mut Request,
     client: Option<&mut Client>,
     filling: Filling,
     stale: &mut Option<Rc<Hit>>,
-) -> impl Future<Output = Proxied> {
-    pass_on(request, client, None, filling, stale)
+) -> Proxied {
+    let mut cache = ForCache { stale: stale.take(), ..ForCache::default() };
+    let proxied = pass_on(request, client, filling, &mut cache).await;
+    *stale = cache.stale;
+    proxied
 }
 
 /// `tap` reads the response through a fill if it is the requested slice; any other goes to the client.
-pub fn open_piece(
+pub async fn open_piece(
     request: &mut Request,
     client: &mut Client,
     tap: oneshot::Sender<OpenedFill>,
-) -> impl Future<Output = Proxied> {
-    let tap = Cell::new(Some(tap));
-    async move { pass_on(request, Some(client), Some(&tap), Filling::No, &mut None).await }
+) -> Proxied {
+    let mut cache = ForCache { tap: Some(tap), ..ForCache::default() };
+    pass_on(request, Some(client), Filling::No, &mut cache).await
 }
 
 /// `tap` reads the response through its fill, stored or not.
@@ -171,9 +192,9 @@ pub async fn open(
     stale: Option<Rc<Hit>>,
     tap: oneshot::Sender<OpenedFill>,
 ) {
-    let (tap, mut stale) = (Cell::new(Some(tap)), stale);
-    let ending = pass_on(&mut request, None, Some(&tap), filling, &mut stale).await;
-    if let Some(tap) = tap.take() {
+    let mut cache = ForCache { stale, tap: Some(tap), ..ForCache::default() };
+    let ending = pass_on(&mut request, None, filling, &mut cache).await;
+    if let Some(tap) = cache.tap {
         // Nobody may be there any more.
         _ = tap.send(OpenedFill::Ended(ending, request.cache.report.take()));
     }
@@ -182,16 +203,15 @@ pub async fn open(
 async fn pass_on(
     request: &mut Request,
     mut client: Option<&mut Client>,
-    tap: Option<&Cell<Option<Tap>>>,
     filling: Filling,
-    stale: &mut Option<Rc<Hit>>,
+    cache: &mut ForCache,
 ) -> Proxied {
     let generation = request.generation.clone();
     // Borrowed from the configuration: counting references on it would bounce a cache line between workers.
     let settings = &generation.http().location(request.route.location).settings;
     let Some(proxy) = settings.pass() else { return Proxied::Failed(500) };
     // Before the server is chosen, as the choice may be made by `$request_body`.
-    let mut body = match body_of(request, client.as_deref_mut(), proxy).await {
+    let body = match body_of(request, client.as_deref_mut(), proxy).await {
         Ok(body) => body,
         Err(ending) => return ending,
     };
@@ -203,51 +223,41 @@ async fn pass_on(
             return Proxied::Failed(status);
         }
     };
-    let (mut filling, mut rest) = match filling {
-        Filling::Rest(permit, rest) => (Filling::Permit(permit), Some(rest)),
-        filling => (filling, None),
+    let mut filling = match filling {
+        Filling::Rest(permit, rest) => {
+            cache.rest = Some(rest);
+            Filling::Permit(permit)
+        }
+        filling => filling,
     };
-    let caching = matches!(filling, Filling::Permit(_) | Filling::Along(_));
-    let watching = !caching && !proxy.exchange.ignore_client_abort && proxy.store.place == Store::Off;
-    let method = method(request, proxy, caching);
-    let zone = proxy.cache.as_ref().filter(|_| !caching).map(|cache| cache.zone.0 as usize);
-    let since = zone.map(|zone| generation.fronts[zone].borrow().moment());
-    loop {
+    cache.caching = matches!(filling, Filling::Permit(_) | Filling::Along(_));
+    let zone = proxy.cache.as_ref().filter(|_| !cache.caching).map(|cache| cache.zone.0 as usize);
+    cache.since = zone.map(|zone| generation.fronts[zone].borrow().moment());
+    let mut terms = Terms::of(request, proxy, body, std::mem::take(cache));
+    let outcome = loop {
+        terms.cache.awaited = awaited(&filling, proxy);
         let mut passing = Passing {
-            asked_at: request.received.started,
-            awaited: awaited(&filling, proxy),
             request: &mut *request,
             client: client.as_deref_mut(),
             proxy,
             destination: &destination,
-            body,
-            method,
-            caching,
-            stale: stale.take(),
-            rest,
-            tap,
-            watching,
-            left: false,
-            since,
+            terms: &mut terms,
         };
-        let mut head = HEAD.take().unwrap_or_default();
-        let outcome = passing.run(None, filling, &mut head).await;
-        head.clear();
-        HEAD.set(Some(head));
-        let Passing { body: sent, stale: unused, left, .. } = passing;
-        match outcome {
-            _ if left => return Proxied::ClientFailed(ClientFailure::Gone),
-            Proxied::Again(again) if sent.is_replayable() => (body, rest, filling) = (sent, None, again),
-            outcome => {
-                request_body::give_back(request, sent, client.as_deref());
-                if let Proxied::Again(_) = outcome {
-                    return Proxied::Failed(502);
-                }
-                *stale = unused;
-                return outcome;
+        let search = ServerSearch::begin(&mut passing, clock::now());
+        match passing.run(search, filling).await {
+            _ if terms.left => break Proxied::ClientFailed(ClientFailure::Gone),
+            Proxied::Again(again) if terms.body.is_replayable() => {
+                (terms.cache.stale, terms.cache.rest, filling) = (None, None, again);
             }
+            Proxied::Again(_) => break Proxied::Failed(502),
+            outcome => break outcome,
         }
+    };
+    if !terms.left {
+        request_body::give_back(request, terms.body, client.as_deref());
     }
+    *cache = terms.cache;
+    outcome
 }
 
 async fn destination_of(
@@ -303,12 +313,38 @@ fn alone(filling: Filling, reason: Option<Reason>) {
     }
 }
 
-impl<'a> Passing<'a> {
-    async fn run(&mut self, begun: Option<Asking>, filling: Filling, head: &mut ResponseHead) -> Proxied {
-        match self.ask(begun, head).await {
-            Ok(asked) => self.answered(asked, filling, head).await,
-            Err(stop) => self.stopped(stop, filling),
+impl Terms {
+    fn of(request: &Request, proxy: &Pass, body: RequestBody, cache: ForCache) -> Terms {
+        let may_leave = !cache.caching && proxy.store.place == Store::Off;
+        Terms {
+            method: method(request, proxy, cache.caching),
+            body,
+            asked_at: request.received.started,
+            watching: may_leave && !proxy.exchange.ignore_client_abort,
+            left: false,
+            cache,
         }
+    }
+}
+
+impl Passing<'_> {
+    /// Ready when the client has left and that ends the request.
+    fn poll_left(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        match &mut self.client {
+            Some(client) if self.terms.watching => client.poll_gone(context),
+            _ => Poll::Pending,
+        }
+    }
+
+    async fn run(&mut self, search: ServerSearch, filling: Filling) -> Proxied {
+        let mut head = HEAD.take().unwrap_or_default();
+        let proxied = match search.run(self, &mut head).await {
+            Ok(answered) => answered.settle(self, filling, &mut head).await,
+            Err(stop) => self.stopped(stop, filling),
+        };
+        head.clear();
+        HEAD.set(Some(head));
+        proxied
     }
 
     /// Returns a permit after a failure. Waiters are told only of a server that is down or slow, not of a failure
@@ -344,10 +380,5 @@ impl<'a> Passing<'a> {
             Condition::Status(status) => StaleCause::Status(status),
         };
         if self.stale_covers(cause) { Proxied::Stale(status) } else { Proxied::Failed(status) }
-    }
-
-    /// Whether anyone reads the response besides the cache.
-    fn is_read(&self) -> bool {
-        self.client.is_some() || self.tap.is_some()
     }
 }

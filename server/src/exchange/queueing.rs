@@ -17,17 +17,18 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-impl Passing<'_> {
-    /// Waits for a server before the first try; `None` without a queue, a place in it, or a turn in time.
-    pub(super) async fn queued(&mut self, tried: &mut Tried) -> Result<Option<Turn>, ClientFailure> {
-        let destination = self.destination;
-        let Some(queue) = destination.peers.queue().filter(|_| tried.is_empty() && tried.left() > 0) else {
-            return Ok(None);
-        };
-        // What is rare is boxed: each future that is awaited in place is moved into its caller's.
-        let waiting = Box::pin(wait(destination, queue, tried));
-        watch(self.client.as_deref_mut().filter(|_| self.watching), waiting).await
-    }
+/// Waits for a server before the first try; `None` without a queue, a place in it, or a turn in time.
+pub(super) async fn wait_for_turn(
+    passing: &mut Passing<'_>,
+    tried: &mut Tried,
+) -> Result<Option<Turn>, ClientFailure> {
+    let destination = passing.destination;
+    let Some(queue) = destination.peers.queue().filter(|_| tried.is_empty() && tried.left() > 0) else {
+        return Ok(None);
+    };
+    // What is rare is boxed: each future that is awaited in place is moved into its caller's.
+    let waiting = Box::pin(wait(destination, queue, tried));
+    watch(passing.client.as_deref_mut().filter(|_| passing.terms.watching), waiting).await
 }
 
 async fn wait(destination: &Destination, queue: &Arc<Queue>, tried: &mut Tried) -> Option<Turn> {

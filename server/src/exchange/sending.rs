@@ -16,15 +16,15 @@ use std::time::Duration;
 /// Bytes of a streamed body kept until a server has responded: a stream's first messages.
 const MOST_KEPT: usize = 16 * 1024;
 
-impl Passing<'_> {
-    /// False: the body is to be streamed.
+impl RequestBody {
+    /// Behind the head `out`. False: it is to be streamed.
     pub(super) async fn send(
-        &mut self,
+        &self,
         connection: &mut Connection,
         out: &[u8],
+        timeout: Duration,
     ) -> Result<bool, ExchangeError> {
-        let timeout = self.proxy.exchange.send_timeout;
-        match &mut self.body {
+        match self {
             RequestBody::None => connection.send(out, b"", true, timeout).await?,
             RequestBody::Memory(bytes) => connection.send(out, bytes, true, timeout).await?,
             RequestBody::File(file, length) => {
@@ -38,49 +38,52 @@ impl Passing<'_> {
         }
         Ok(true)
     }
+}
 
-    /// False: the upstream responds before all of it is sent.
-    pub(super) async fn send_stream(&mut self, connection: &mut Connection) -> Result<bool, AttemptFailure> {
-        let RequestBody::Stream { begun, first, .. } = &mut self.body else { return Ok(true) };
-        let Some(client) = self.client.as_deref_mut() else { return Ok(true) };
-        // What a server refuses over HTTP/2 can be sent once more, as long as it is little.
-        let most_kept = if self.proxy.is_http2() { MOST_KEPT } else { 0 };
-        let mut piece = buffers::take();
-        let outcome = loop {
-            piece.clear();
-            let step = {
-                let mut reading = pin!(client.read_body(self.request, &mut piece));
-                poll_fn(|context| match reading.as_mut().poll(context) {
-                    Poll::Ready(progress) => Poll::Ready(Some(progress)),
-                    Poll::Pending => connection.poll_speaks(context).map(|()| None),
-                })
-                .await
-            };
-            let progress = match step {
-                None => {
-                    client.set_busy();
-                    break Ok(false);
-                }
-                Some(Err(failure)) => break Err(AttemptFailure::Client(failure)),
-                Some(Ok(progress)) => progress,
-            };
-            if !*begun && first.len() + piece.len() <= most_kept {
-                first.extend_from_slice(&piece);
-            } else {
-                (*begun, *first) = (true, Vec::new());
-            }
-            let ended = progress == BodyProgress::End;
-            match connection.send(b"", &piece, ended, self.proxy.exchange.send_timeout).await {
-                Ok(()) if ended => break Ok(true),
-                Ok(()) => {}
-                // What it has to say, if anything, is read next.
-                Err(ExchangeError::Write(_)) => break Ok(false),
-                Err(error) => break Err(broken(connection, error, "while sending request to upstream")),
-            }
+/// False: the upstream responds before all of it is sent.
+pub(super) async fn send_stream(
+    passing: &mut Passing<'_>,
+    connection: &mut Connection,
+) -> Result<bool, AttemptFailure> {
+    let RequestBody::Stream { begun, first, .. } = &mut passing.terms.body else { return Ok(true) };
+    let Some(client) = passing.client.as_deref_mut() else { return Ok(true) };
+    // What a server refuses over HTTP/2 can be sent once more, as long as it is little.
+    let most_kept = if passing.proxy.is_http2() { MOST_KEPT } else { 0 };
+    let mut piece = buffers::take();
+    let outcome = loop {
+        piece.clear();
+        let step = {
+            let mut reading = pin!(client.read_body(passing.request, &mut piece));
+            poll_fn(|context| match reading.as_mut().poll(context) {
+                Poll::Ready(progress) => Poll::Ready(Some(progress)),
+                Poll::Pending => connection.poll_speaks(context).map(|()| None),
+            })
+            .await
         };
-        buffers::give(piece);
-        outcome
-    }
+        let progress = match step {
+            None => {
+                client.set_busy();
+                break Ok(false);
+            }
+            Some(Err(failure)) => break Err(AttemptFailure::Client(failure)),
+            Some(Ok(progress)) => progress,
+        };
+        if !*begun && first.len() + piece.len() <= most_kept {
+            first.extend_from_slice(&piece);
+        } else {
+            (*begun, *first) = (true, Vec::new());
+        }
+        let ended = progress == BodyProgress::End;
+        match connection.send(b"", &piece, ended, passing.proxy.exchange.send_timeout).await {
+            Ok(()) if ended => break Ok(true),
+            Ok(()) => {}
+            // What it has to say, if anything, is read next.
+            Err(ExchangeError::Write(_)) => break Ok(false),
+            Err(error) => break Err(broken(connection, error, "while sending request to upstream")),
+        }
+    };
+    buffers::give(piece);
+    outcome
 }
 
 async fn send_file(

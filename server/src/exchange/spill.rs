@@ -5,12 +5,13 @@
 //! all of it, and starts at the file's beginning again. Where no file can be made or written (a full disk) the client has its
 //! answer all the same: what the file took is read from it, and the rest comes at the client's pace.
 
+use super::answered::Answered;
 use super::request_body::{PIECE, open, read_at, write_at};
 use crate::client::{Client, ClientFailure};
 use crate::request::Request;
 use millstream_conf::model::Pass;
 use millstream_net::clock;
-use millstream_upstream::{Connection, ExchangeError, Part, Pool, Turn};
+use millstream_upstream::{Connection, ExchangeError, Part, Pool};
 use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::future::poll_fn;
@@ -24,14 +25,12 @@ use tokio::sync::Notify;
 /// Bytes read from the file at a time: what a slow client holds.
 const READ: usize = 32 * 1024;
 
-pub(super) type Exchange = (Box<Connection>, Turn);
-
 pub(super) enum SpillEnd {
     Whole,
     Upstream(ExchangeError, Box<Connection>),
     Client(ClientFailure),
     /// The file is full: what it took is in the client's buffer or sent, and this piece comes next.
-    NoFile(io::Error, Exchange, Vec<u8>),
+    NoFile(io::Error, Answered, Vec<u8>),
     Unreadable(io::Error),
 }
 
@@ -61,7 +60,7 @@ struct SpillProgress {
 pub(super) async fn through_file(
     client: &mut Client,
     request: &mut Request,
-    exchange: Exchange,
+    answered: Answered,
     wanted: u64,
     proxy: &Pass,
     pool: &Pool,
@@ -77,10 +76,10 @@ pub(super) async fn through_file(
         room: Notify::new(),
     };
     let ending = match open(proxy.exchange.temp_path.path.clone()).await {
-        Err(error) => SpillEnd::NoFile(error, exchange, Vec::new()),
+        Err(error) => SpillEnd::NoFile(error, answered, Vec::new()),
         Ok(file) => {
             let file = Arc::new(file);
-            let mut filling = pin!(fill(&shared, &file, exchange, wanted, proxy, pool));
+            let mut filling = pin!(fill(&shared, &file, answered, wanted, proxy, pool));
             let mut draining = pin!(drain(&shared, &file, client, request));
             let mut filled = false;
             poll_fn(|context| {
@@ -104,7 +103,7 @@ pub(super) async fn through_file(
 async fn fill(
     shared: &SpillProgress,
     file: &Arc<File>,
-    (mut connection, turn): Exchange,
+    Answered { mut connection, turn }: Answered,
     wanted: u64,
     proxy: &Pass,
     pool: &Pool,
@@ -129,7 +128,7 @@ async fn fill(
                 Ok(buffer) => piece = buffer,
                 Err((error, unwritten)) => {
                     shared.length.set(shared.length.get() + unwritten.len() as u64);
-                    break SpillEnd::NoFile(error, (connection, turn), unwritten);
+                    break SpillEnd::NoFile(error, Answered { connection, turn }, unwritten);
                 }
             }
             shared.written.set(shared.written.get() + piece.len() as u64);

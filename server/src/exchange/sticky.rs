@@ -64,16 +64,14 @@ fn cookie_of(cookie: &StickyCookie, server: &str, request: &Request) -> Vec<u8> 
     text
 }
 
-impl Passing<'_> {
-    /// `sticky learn`, once a head is accepted.
-    pub(super) fn learn_session(&self, turn: &mut Turn) {
-        let session = &self.destination.session;
-        let Some(group) = session.group else { return };
-        let generation = &self.request.generation;
-        let Some(Sticky { way: StickyWay::Learn(learn), .. }) = session.sticky(generation) else { return };
-        let Some(sessions) = generation.upstreams[group.0 as usize].group().sessions() else { return };
-        let created = first_value(&learn.create, self.request);
-        let Some(name) = created.as_ref().or(session.name.as_ref()) else { return };
-        turn.learn(sessions, name, created.is_some(), learn.from_header.then(clock::now));
-    }
+/// `sticky learn`, once a head is accepted.
+pub(super) fn learn_session(passing: &Passing<'_>, turn: &mut Turn) {
+    let session = &passing.destination.session;
+    let Some(group) = session.group else { return };
+    let generation = &passing.request.generation;
+    let Some(Sticky { way: StickyWay::Learn(learn), .. }) = session.sticky(generation) else { return };
+    let Some(sessions) = generation.upstreams[group.0 as usize].group().sessions() else { return };
+    let created = first_value(&learn.create, passing.request);
+    let Some(name) = created.as_ref().or(session.name.as_ref()) else { return };
+    turn.learn(sessions, name, created.is_some(), learn.from_header.then(clock::now));
 }

@@ -4,16 +4,17 @@
 //! that leaves holds it up. Only a whole 200 to a GET gets its name, by renaming: nobody ever finds half a file under it.
 //! A path that leads up by `..` is refused, for what a variable holds is not normalised.
 
+use super::answered::Answered;
+use super::ending::{cut, flushed};
 use super::request_body::{PIECE, read_at, write_at};
 use super::spill::gather;
-use super::transfer::{cut, flushed};
 use super::{Passing, Proxied, report};
 use crate::client::{Client, ClientFailure};
 use crate::request::Request;
 use crate::variables::{file_path, value};
 use millstream_conf::model::{Level, Pass, Store};
 use millstream_net::{blocking, clock};
-use millstream_upstream::{Connection, ExchangeError, Turn};
+use millstream_upstream::{Connection, ExchangeError};
 use millstream_wire::h1::head::ResponseHead;
 use millstream_wire::{FieldId, Method, date};
 use std::cell::{Cell, RefCell};
@@ -48,46 +49,54 @@ enum StoringFailure {
     Disk(io::Error),
 }
 
-impl<'a> Passing<'a> {
-    fn place(&self, head: &ResponseHead, connection: &Connection) -> Option<StoreTarget> {
-        let asked = self.request.method == Method::Get && head.status == 200;
-        let path = if asked { path(self.request, &self.proxy.store.place)? } else { return None };
-        let path = match path {
-            Ok(path) => path,
-            Err(path) => {
-                let what =
-                    format_args!("proxy_store path \"{}\" is not allowed", String::from_utf8_lossy(&path));
-                report::write(self.request, Level::Error, what, None);
-                return None;
-            }
-        };
-        let modified = head.view(connection.head_bytes()).get(FieldId::LastModified);
-        let seconds = modified.and_then(date::parse_http).and_then(|seconds| u64::try_from(seconds).ok());
-        let modified = seconds.map(|seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
-        Some(StoreTarget { path, mode: self.proxy.store.mode, modified })
-    }
+fn place(passing: &Passing<'_>, head: &ResponseHead, connection: &Connection) -> Option<StoreTarget> {
+    let asked = passing.request.method == Method::Get && head.status == 200;
+    let path = if asked { path(passing.request, &passing.proxy.store.place)? } else { return None };
+    let path = match path {
+        Ok(path) => path,
+        Err(path) => {
+            let what = format_args!("proxy_store path \"{}\" is not allowed", String::from_utf8_lossy(&path));
+            report::write(passing.request, Level::Error, what, None);
+            return None;
+        }
+    };
+    let modified = head.view(connection.head_bytes()).get(FieldId::LastModified);
+    let seconds = modified.and_then(date::parse_http).and_then(|seconds| u64::try_from(seconds).ok());
+    let modified = seconds.map(|seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
+    Some(StoreTarget { path, mode: passing.proxy.store.mode, modified })
+}
 
-    pub(super) async fn keeps(&self, head: &ResponseHead, connection: &Connection) -> Option<Keeping> {
-        self.client.as_ref()?;
-        let place = self.place(head, connection)?;
+pub(super) struct Keeping {
+    place: StoreTarget,
+    file: NamedTempFile,
+}
+
+impl Keeping {
+    /// `None` where nothing is to be kept, or nothing can be.
+    pub(super) async fn begin(
+        passing: &Passing<'_>,
+        head: &ResponseHead,
+        connection: &Connection,
+    ) -> Option<Keeping> {
+        passing.client.as_ref()?;
+        let place = place(passing, head, connection)?;
         let beside = place.clone();
         match blocking::run(move || temporary(&beside)).await {
             Ok(file) => Some(Keeping { place, file }),
             Err(error) => {
-                complain(self.request, &place.path, &error);
+                complain(passing.request, &place.path, &error);
                 None
             }
         }
     }
 
     pub(super) async fn keep(
-        &mut self,
+        self,
+        passing: &mut Passing<'_>,
         client: &mut Client,
-        mut connection: Box<Connection>,
-        turn: Turn,
-        keeping: Keeping,
+        mut answered: Answered,
     ) -> Proxied {
-        let Keeping { place, file } = keeping;
+        let Keeping { place, file } = self;
         let (file, name) = file.into_parts();
         let file = Arc::new(file);
         let shared = StoringProgress {
@@ -96,10 +105,10 @@ impl<'a> Passing<'a> {
             failed: RefCell::new(None),
             more: Notify::new(),
         };
-        let (request, proxy) = (&mut *self.request, self.proxy);
+        let (request, proxy) = (&mut *passing.request, passing.proxy);
         let writing = async {
             let path = place.path.clone();
-            let outcome = write(&shared, &file, &mut connection, proxy).await;
+            let outcome = write(&shared, &file, &mut answered.connection, proxy).await;
             let named = match &outcome {
                 Ok(()) => give_name(file.clone(), name, place).await,
                 Err(_) => Ok(()),
@@ -111,32 +120,27 @@ impl<'a> Passing<'a> {
         };
         let ((path, named), served) = tokio::join!(writing, read(&shared, &file, client, request));
         if let Err(error) = named {
-            complain(self.request, &path, &error);
+            complain(passing.request, &path, &error);
         }
         let length = shared.written.get();
         let failed = shared.failed.take();
         match &failed {
-            None => self.finished(connection, turn, length, clock::now()),
-            Some(StoringFailure::Upstream(error)) => self.broke_off(&connection, error, length),
+            None => answered.finish(passing, length, clock::now()),
+            Some(StoringFailure::Upstream(error)) => passing.broke_off(&answered.connection, error, length),
             Some(StoringFailure::Disk(error)) => {
-                complain(self.request, &path, error);
-                self.note_end(&connection, length, clock::now());
+                complain(passing.request, &path, error);
+                passing.note_end(&answered.connection, length, clock::now());
             }
         }
         match (served, failed) {
             (Err(failure), _) => Proxied::ClientFailed(failure),
-            (Ok(()), Some(_)) => cut(client, self.request).await,
+            (Ok(()), Some(_)) => cut(client, passing.request).await,
             (Ok(()), None) => {
-                client.end(self.request, None);
-                flushed(client, self.request).await
+                client.end(passing.request, None);
+                flushed(client, passing.request).await
             }
         }
     }
-}
-
-pub(super) struct Keeping {
-    place: StoreTarget,
-    file: NamedTempFile,
 }
 
 /// `None` for an empty path, which as in nginx stores nothing; the error is a refused path.

@@ -6,6 +6,7 @@
 //! The bytes are nobody's business here (RFC 9110 §7.8). A side without bytes holds no buffer.
 
 use super::answer_head::visible;
+use super::answered::Answered;
 use super::{Passing, Proxied, report};
 use crate::client::Client;
 use crate::filter::head::{self, HeadPlan};
@@ -15,7 +16,7 @@ use millstream_net::outlet::Outlet;
 use millstream_net::stream::Stream;
 use millstream_net::timer::{Deadline, is_elapsed};
 use millstream_net::{buffers, clock};
-use millstream_upstream::{Connection, Turn};
+use millstream_upstream::Connection;
 use millstream_wire::h1::head::ResponseHead;
 use millstream_wire::{FieldId, Fields};
 use std::future::poll_fn;
@@ -88,91 +89,90 @@ struct Tunnel<'t> {
     entry: TunnelEntry,
 }
 
-impl Passing<'_> {
-    pub(super) async fn tunnel(
-        &mut self,
-        mut connection: Box<Connection>,
-        turn: Turn,
-        answered: &ResponseHead,
-    ) -> Proxied {
-        // Where others use the connection too, there is no 101 to come here.
-        if connection.stream_mut().is_none() {
-            return Proxied::Failed(502);
-        }
-        let Some(client) = self.client.take() else { return Proxied::Failed(502) };
-        let mut down = Way::new(buffers::take(), self.request.location().settings.send.timeout);
-        self.put_head(client, answered.view(connection.head_bytes()), &mut down.buffer);
-        let head_length = down.buffer.len() as u64;
-        down.buffer.extend_from_slice(&connection.take_read_ahead());
-        let up = Way::new(client.take_read_ahead(), self.proxy.exchange.send_timeout);
-        self.request.keep_alive = false;
-
-        let (idle, timeout) = (Deadline::new(), self.proxy.exchange.read_timeout);
-        let entry = self.request.worker.enter_tunnel();
-        let mut tunnel = Tunnel {
-            client: &mut *client,
-            connection: &mut connection,
-            down,
-            up,
-            idle,
-            timeout,
-            is_half: false,
-            entry,
-        };
-        tunnel.idle.set(clock::now() + timeout);
-        let ended = poll_fn(|context| tunnel.poll(context)).await;
-        let moved = tunnel.down.moved;
-        drop(tunnel);
-        if let Err(cut) = ended {
-            self.report_cut(&connection, cut);
-        }
-        let is_whole = ended.is_ok();
-        // What is cut must not look ended: where a connection would be closed or reset, the stream is (RFC 8441 §5, RFC 9113 §8.5).
-        if !is_whole {
-            client.place().cancel();
-        }
-        // What one side still says has nobody left who would take it. A stream that both have ended has ended.
-        if !(self.request.is_on_stream() && is_whole) {
-            client.abandon();
-        }
-        let length = moved.saturating_sub(head_length);
-        self.request.sent.bytes += moved;
-        self.request.sent.body_bytes += length;
-        self.request.sent.complete = is_whole;
-        let now = clock::now();
-        self.note_end(&connection, length, now);
-        turn.succeeded(now);
-        Proxied::Done
+pub(super) async fn open(passing: &mut Passing<'_>, answered: Answered, head: &ResponseHead) -> Proxied {
+    let Answered { mut connection, turn } = answered;
+    // Where others use the connection too, there is no 101 to come here.
+    if connection.stream_mut().is_none() {
+        return Proxied::Failed(502);
     }
+    let Some(client) = passing.client.take() else { return Proxied::Failed(502) };
+    let mut down = Way::new(buffers::take(), passing.request.location().settings.send.timeout);
+    put_head(passing, client, head.view(connection.head_bytes()), &mut down.buffer);
+    let head_length = down.buffer.len() as u64;
+    down.buffer.extend_from_slice(&connection.take_read_ahead());
+    let up = Way::new(client.take_read_ahead(), passing.proxy.exchange.send_timeout);
+    passing.request.keep_alive = false;
 
-    fn report_cut(&self, connection: &Connection, cut: CutOff) {
-        let (level, why) = match cut {
-            CutOff::Broken => return,
-            CutOff::Upstream => (Level::Error, "upstream timed out (110: Connection timed out)"),
-            CutOff::Client => (Level::Info, "client timed out (110: Connection timed out)"),
-            CutOff::Shed => (Level::Info, "idle connection closed, worker_connections are not enough,"),
-        };
-        let url =
-            report::url(self.request, self.proxy, connection.peer_name(), self.destination.uri.as_deref());
-        let what = format_args!("{why} while proxying upgraded connection");
-        report::write(self.request, level, what, Some(&url));
+    let (idle, timeout) = (Deadline::new(), passing.proxy.exchange.read_timeout);
+    let entry = passing.request.worker.enter_tunnel();
+    let mut tunnel = Tunnel {
+        client: &mut *client,
+        connection: &mut connection,
+        down,
+        up,
+        idle,
+        timeout,
+        is_half: false,
+        entry,
+    };
+    tunnel.idle.set(clock::now() + timeout);
+    let ended = poll_fn(|context| tunnel.poll(context)).await;
+    let moved = tunnel.down.moved;
+    drop(tunnel);
+    if let Err(cut) = ended {
+        report_cut(passing, &connection, cut);
     }
+    let is_whole = ended.is_ok();
+    // What is cut must not look ended: where a connection would be closed or reset, the stream is (RFC 8441 §5, RFC 9113 §8.5).
+    if !is_whole {
+        client.place().cancel();
+    }
+    // What one side still says has nobody left who would take it. A stream that both have ended has ended.
+    if !(passing.request.is_on_stream() && is_whole) {
+        client.abandon();
+    }
+    let length = moved.saturating_sub(head_length);
+    passing.request.sent.bytes += moved;
+    passing.request.sent.body_bytes += length;
+    passing.request.sent.complete = is_whole;
+    let now = clock::now();
+    passing.note_end(&connection, length, now);
+    turn.succeeded(now);
+    Proxied::Done
+}
 
-    fn put_head(&mut self, client: &mut Client, fields: Fields<'_>, out: &mut Vec<u8>) {
-        let mut shown = visible(&self.proxy.exchange, fields);
-        let is_stream = self.request.is_on_stream();
-        match is_stream {
-            // Which protocol it is was said by the request, and the key was ours (RFC 8441 §5.1).
-            true => shown
-                .retain(|field| !field.name(fields.bytes()).eq_ignore_ascii_case(b"sec-websocket-accept")),
-            false => shown.extend(fields.lines().filter(|field| field.id == FieldId::Upgrade)),
+fn report_cut(passing: &Passing<'_>, connection: &Connection, cut: CutOff) {
+    let (level, why) = match cut {
+        CutOff::Broken => return,
+        CutOff::Upstream => (Level::Error, "upstream timed out (110: Connection timed out)"),
+        CutOff::Client => (Level::Info, "client timed out (110: Connection timed out)"),
+        CutOff::Shed => (Level::Info, "idle connection closed, worker_connections are not enough,"),
+    };
+    let url = report::url(
+        passing.request,
+        passing.proxy,
+        connection.peer_name(),
+        passing.destination.uri.as_deref(),
+    );
+    let what = format_args!("{why} while proxying upgraded connection");
+    report::write(passing.request, level, what, Some(&url));
+}
+
+fn put_head(passing: &mut Passing<'_>, client: &mut Client, fields: Fields<'_>, out: &mut Vec<u8>) {
+    let mut shown = visible(&passing.proxy.exchange, fields);
+    let is_stream = passing.request.is_on_stream();
+    match is_stream {
+        // Which protocol it is was said by the request, and the key was ours (RFC 8441 §5.1).
+        true => {
+            shown.retain(|field| !field.name(fields.bytes()).eq_ignore_ascii_case(b"sec-websocket-accept"))
         }
-        let fields = Fields::new(fields.bytes(), &shown);
-        let status = if is_stream { 200 } else { 101 };
-        let plan = HeadPlan { status, fields, length: None, chunked: false, coding: None, age: None };
-        head::encode(out, self.request, &plan);
-        client.put_head(self.request, out);
+        false => shown.extend(fields.lines().filter(|field| field.id == FieldId::Upgrade)),
     }
+    let fields = Fields::new(fields.bytes(), &shown);
+    let status = if is_stream { 200 } else { 101 };
+    let plan = HeadPlan { status, fields, length: None, chunked: false, coding: None, age: None };
+    head::encode(out, passing.request, &plan);
+    client.put_head(passing.request, out);
 }
 
 impl Tunnel<'_> {

@@ -4,6 +4,7 @@
 //! Next: `admission` and `phase`, which ask both.
 
 pub mod server_name;
+pub mod last_host;
 pub mod location;
 #[cfg(test)]
 mod tests;

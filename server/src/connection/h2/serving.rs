@@ -8,10 +8,8 @@ use super::{Fate, Http2Connection};
 use crate::admission;
 use crate::client::{Client, Ending};
 use crate::connection::counted::Processing;
-use crate::content::Content;
 use crate::counting;
-use crate::drive::{self, subrequest};
-use crate::exchange;
+use crate::drive::{self, Left, subrequest};
 use crate::failure;
 use crate::limits::limit_rate::Pace;
 use crate::loop_lag;
@@ -55,8 +53,7 @@ impl Http2Connection {
     pub(super) fn answer(&mut self, come: Come) {
         let Come { stream: id, mut request, has_ended, priority } = come;
         request.keep_alive = true;
-        let admitted = admission::admit(&mut request)
-            .and_then(|()| admission::verify_client(&mut request))
+        let admitted = admission::admit_client(&mut request)
             .and_then(|()| if self.speaks_with(&request) { Ok(()) } else { Err(failure::MISDIRECTED) });
         let place = Place { stream: id, has_ended, flaw: None };
         if let Err(status) = admitted {
@@ -213,22 +210,18 @@ async fn answered(
 ) -> Served {
     let _processing = Processing::of(request.worker.metrics.clone(), counting::zones(&request));
     let mut client = Client::on_stream(stream.clone(), subrequest::answer);
-    let mut step = step;
     if stream.is_left() && !passes_regardless(&request) {
         // Its client gave it up in the same breath: nothing is asked for it.
         drive::gone(&mut request, &mut client);
         return served(request, stream, &mut client, refusal).await;
     }
-    if let Step::Content(Content::Pass(None)) = step {
-        let begun = poll_fn(|cx| Poll::Ready(exchange::begin(cx, &mut request, &mut client))).await;
-        if let Some(mut begun) = begun {
-            if poll_fn(|cx| begun.poll(cx, &mut request, &mut client)).await.is_some() {
-                return served(request, stream, &mut client, refusal).await;
-            }
-            step = Step::Content(Content::Begun(begun));
-        }
-    }
-    Box::pin(drive::finish(&mut request, &mut client, step, out)).await;
+    let mut decided = Some((step, out));
+    let left = poll_fn(|cx| {
+        let begin = |(step, out)| drive::begin(cx, &mut request, &mut client, step, out);
+        Poll::Ready(decided.take().map_or(Left::Nothing, begin))
+    })
+    .await;
+    drive::end(&mut request, &mut client, left).await;
     served(request, stream, &mut client, refusal).await
 }
 
