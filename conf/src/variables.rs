@@ -34,7 +34,7 @@ variables! {
     ConnectionsWaiting "connections_waiting" Common "Idle client connections.",
     ConnectionsWriting "connections_writing" Common "Client connections whose request is being handled or whose response is being sent.",
     ContentLength "content_length" Field "The request's Content-Length field.",
-    ContentType "content_type" Field "The request's Content-Type field.",
+    ContentType "content_type" Body "The request's Content-Type field.",
     DateGmt "date_gmt" Once "The time in GMT, in the format of `config timefmt` of `ssi`, by default as `Sunday, 06-Nov-1994 08:49:37 GMT`.",
     DateLocal "date_local" Once "The local time, in the format of `$date_gmt`.",
     DocumentRoot "document_root" Folder "The value of `root` for the request.",
@@ -80,8 +80,8 @@ variables! {
     RemotePort "remote_port" Once "The client's port.",
     RemoteUser "remote_user" Who "The user of a Basic Authorization field.",
     Request "request" Target "The request line as it was received.",
-    RequestBody "request_body" Field "The request's body, once it has been read into memory.",
-    RequestBodyFile "request_body_file" Field "The file with the request's body, if it was written to one.",
+    RequestBody "request_body" Body "The request's body, once it has been read into memory.",
+    RequestBodyFile "request_body_file" Body "The file with the request's body, if it was written to one.",
     RequestCompletion "request_completion" Common "`OK` if the response was sent completely, otherwise empty.",
     RequestFilename "request_filename" File "The path of the requested file, from `root` or `alias` and the URI.",
     RequestId "request_id" Once "A random request id of 32 hexadecimal digits.",
@@ -101,20 +101,20 @@ variables! {
     SliceRange "slice_range" Common "With `slice`, the range of the requested slice, such as `bytes=0-1048575`. Empty without `slice`, and for requests that are not sliced, such as POST.",
     SslCipher "ssl_cipher" Connection "The cipher suite of the TLS connection.",
     SslCiphers "ssl_ciphers" Connection "The cipher suites that the client offered, separated by colons, by OpenSSL's names if they are known.",
-    SslClientCert "ssl_client_cert" Who "The client's certificate (PEM), each line but the first preceded by a tab; deprecated.",
-    SslClientEscapedCert "ssl_client_escaped_cert" Who "The client's certificate (PEM), URI-escaped.",
-    SslClientFingerprint "ssl_client_fingerprint" Who "The SHA-1 of the client's certificate in hexadecimal digits.",
-    SslClientIDn "ssl_client_i_dn" Who "The issuer of the client's certificate, in the format of RFC 2253.",
-    SslClientIDnLegacy "ssl_client_i_dn_legacy" Who "The issuer of the client's certificate in the format of nginx before 1.11.6, with slashes.",
-    SslClientRawCert "ssl_client_raw_cert" Who "The client's certificate (PEM).",
-    SslClientSDn "ssl_client_s_dn" Who "The subject of the client's certificate, in the format of RFC 2253.",
-    SslClientSDnLegacy "ssl_client_s_dn_legacy" Who "The subject of the client's certificate in the format of nginx before 1.11.6, with slashes.",
-    SslClientSerial "ssl_client_serial" Who "The serial number of the client's certificate in hexadecimal digits.",
-    SslClientSigalg "ssl_client_sigalg" Who "The signature scheme of the client's certificate key in the handshake, such as `ecdsa_secp256r1_sha256`; empty in a resumed session.",
-    SslClientVEnd "ssl_client_v_end" Who "The end of the client certificate's validity.",
-    SslClientVRemain "ssl_client_v_remain" Who "Days until the client's certificate expires.",
-    SslClientVStart "ssl_client_v_start" Who "The start of the client certificate's validity.",
-    SslClientVerify "ssl_client_verify" Who "The result of verifying the client's certificate: `SUCCESS`, `FAILED:` with a reason, or `NONE` if there is none. With \
+    SslClientCert "ssl_client_cert" Certificate "The client's certificate (PEM), each line but the first preceded by a tab; deprecated.",
+    SslClientEscapedCert "ssl_client_escaped_cert" Certificate "The client's certificate (PEM), URI-escaped.",
+    SslClientFingerprint "ssl_client_fingerprint" Certificate "The SHA-1 of the client's certificate in hexadecimal digits.",
+    SslClientIDn "ssl_client_i_dn" OfCertificate "The issuer of the client's certificate, in the format of RFC 2253.",
+    SslClientIDnLegacy "ssl_client_i_dn_legacy" OfCertificate "The issuer of the client's certificate in the format of nginx before 1.11.6, with slashes.",
+    SslClientRawCert "ssl_client_raw_cert" Certificate "The client's certificate (PEM).",
+    SslClientSDn "ssl_client_s_dn" Certificate "The subject of the client's certificate, in the format of RFC 2253.",
+    SslClientSDnLegacy "ssl_client_s_dn_legacy" Certificate "The subject of the client's certificate in the format of nginx before 1.11.6, with slashes.",
+    SslClientSerial "ssl_client_serial" OfCertificate "The serial number of the client's certificate in hexadecimal digits.",
+    SslClientSigalg "ssl_client_sigalg" OfCertificate "The signature scheme of the client's certificate key in the handshake, such as `ecdsa_secp256r1_sha256`; empty in a resumed session.",
+    SslClientVEnd "ssl_client_v_end" OfCertificate "The end of the client certificate's validity.",
+    SslClientVRemain "ssl_client_v_remain" OfCertificate "Days until the client's certificate expires.",
+    SslClientVStart "ssl_client_v_start" OfCertificate "The start of the client certificate's validity.",
+    SslClientVerify "ssl_client_verify" OfCertificate "The result of verifying the client's certificate: `SUCCESS`, `FAILED:` with a reason, or `NONE` if there is none. With \
     `ssl_verify_client off` it is always `NONE`, and all other `$ssl_client_` variables are empty.",
     SslAlpnProtocol "ssl_alpn_protocol" Connection "The protocol that was chosen in the TLS handshake (ALPN), such as `h2`.",
     SslCurve "ssl_curve" Connection "The group of the TLS connection's key exchange.",
@@ -159,10 +159,16 @@ pub enum Source {
     /// From the connection, the TLS handshake or the host that is asked for: many clients share the value.
     Connection,
     Address,
-    /// From a field or the body, which may hold a credential.
+    /// From a field, which may hold a credential.
     Field,
+    /// From the body or its type, which is no field: `proxy_cache_key` contains it or not.
+    Body,
     /// From a credential, or from another response about the client.
     Who,
+    /// Names the client's certificate.
+    Certificate,
+    /// From the client's certificate, or whether it has one; several certificates may share the value.
+    OfCertificate,
     Path,
     Query,
     Target,
@@ -178,6 +184,15 @@ impl Source {
     /// Whether the value may be one client's own.
     pub fn is_of_client(self) -> bool {
         !matches!(self, Source::Common | Source::Once | Source::Connection)
+    }
+
+    pub fn is_of_certificate(self) -> bool {
+        matches!(self, Source::Certificate | Source::OfCertificate)
+    }
+
+    /// Whether the value is as the client or an upstream sent it; path and query may have been replaced.
+    pub fn is_as_sent(self) -> bool {
+        matches!(self, Source::Field | Source::Body | Source::Who) || self.is_of_certificate()
     }
 }
 
@@ -226,34 +241,6 @@ impl Builtin {
                 | Builtin::ModernBrowser
                 | Builtin::SecureLink
                 | Builtin::SecureLinkExpires
-        )
-    }
-
-    /// Of the client's certificate, or whether it has one.
-    pub fn is_of_certificate(self) -> bool {
-        self.names_certificate()
-            || matches!(
-                self,
-                Builtin::SslClientIDn
-                    | Builtin::SslClientIDnLegacy
-                    | Builtin::SslClientSerial
-                    | Builtin::SslClientSigalg
-                    | Builtin::SslClientVEnd
-                    | Builtin::SslClientVRemain
-                    | Builtin::SslClientVStart
-                    | Builtin::SslClientVerify
-            )
-    }
-
-    pub fn names_certificate(self) -> bool {
-        matches!(
-            self,
-            Builtin::SslClientCert
-                | Builtin::SslClientRawCert
-                | Builtin::SslClientEscapedCert
-                | Builtin::SslClientFingerprint
-                | Builtin::SslClientSDn
-                | Builtin::SslClientSDnLegacy
         )
     }
 }

@@ -5,7 +5,8 @@
 //! Before: `judged`. Next: `admission`, which refuses; `variables`, which tell.
 
 use crate::request::Request;
-use millstream_conf::model::{Template, Variable};
+use millstream_conf::model::Template;
+use millstream_conf::variables::Source;
 use millstream_net::tls::{Clients, Unverified};
 use std::sync::Arc;
 
@@ -27,7 +28,5 @@ fn clients(request: &Request) -> Option<&Arc<Clients>> {
 
 /// Whether a text contains the client's identity by certificate.
 pub fn is_named_in(template: &Template) -> bool {
-    template
-        .variables()
-        .any(|variable| matches!(variable, Variable::Builtin(builtin) if builtin.names_certificate()))
+    template.variables().any(|variable| variable.source() == Source::Certificate)
 }

@@ -199,12 +199,7 @@ fn has_groups(regex: &Regex) -> bool {
 
 fn is_left_out(variable: &Variable) -> bool {
     match (variable, variable.source()) {
-        (_, Source::Connection) => true,
         (Variable::RequestHeader(name), Source::Field) => leaves_out(name.as_bytes()),
-        // A body is no field: `proxy_cache_key` names it or not.
-        (Variable::Builtin(Builtin::ContentType | Builtin::RequestBody | Builtin::RequestBodyFile), _) => {
-            false
-        }
-        (_, source) => source == Source::Field,
+        (_, source) => matches!(source, Source::Connection | Source::Field),
     }
 }

@@ -6,7 +6,7 @@ use super::Cached;
 use super::users::stored_without_a_word;
 use crate::reading::Reading;
 use crate::template::{Template, Variable};
-use crate::variables::Builtin;
+use crate::variables::{Builtin, Source};
 
 /// Warns if the upstream is told the client's certificate but nothing keeps the responses apart by it.
 pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
@@ -32,8 +32,8 @@ pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
 /// Whether a value differs between certificates, also through a `map`. A serial number does if all have one
 /// issuer.
 fn is_about(template: &Template, reading: &Reading<'_>) -> bool {
-    reading.reads(template).into_iter().any(|variable| match variable {
-        Variable::Builtin(builtin) => builtin.names_certificate() || *builtin == Builtin::SslClientSerial,
-        _ => false,
-    })
+    let is_about = |variable: &Variable| {
+        variable.source() == Source::Certificate || *variable == Variable::Builtin(Builtin::SslClientSerial)
+    };
+    reading.reads(template).into_iter().any(is_about)
 }

@@ -75,9 +75,7 @@ fn of_variable(variable: &Variable, request: &Request) -> Shows {
                 // It may have been read, and remembered, when that was another one.
                 Variable::Capture(_) => request.route.captures.borrow().have_shown,
                 // What the client has sent stays as it is; what path and query were may be remembered.
-                part if matches!(part.source(), Source::Field | Source::Who) => {
-                    shown_by_all(std::iter::once(*part), request)
-                }
+                part if part.source().is_as_sent() => shown_by_all(std::iter::once(*part), request),
                 part => of_variable(part, request),
             };
             parts.iter().map(of_part).fold(Shows::NOTHING, BitOr::bitor)
@@ -97,13 +95,17 @@ fn of_variable(variable: &Variable, request: &Request) -> Shows {
             request.route.slots.shows(*number) | own.unwrap_or_default()
         }
         (Variable::Capture(_), _) => request.route.captures.borrow().shows,
-        (Variable::Builtin(builtin), _) if builtin.is_of_certificate() => {
-            if client_certificate::shown(request).is_some() { Shows::WHO } else { Shows::NOTHING }
-        }
         (_, Source::Common | Source::Once | Source::Connection) => Shows::NOTHING,
         (_, Source::Address) => Shows::ADDRESS,
-        (_, Source::Field) => Shows::FIELD,
+        (_, Source::Field | Source::Body) => Shows::FIELD,
         (_, Source::Who) => Shows::WHO,
+        (_, Source::Certificate | Source::OfCertificate) => {
+            if client_certificate::shown(request).is_some() {
+                Shows::WHO
+            } else {
+                Shows::NOTHING
+            }
+        }
         (_, Source::Path) => path(),
         (_, Source::Query) => query(),
         (_, Source::Target) => Shows::PATH | Shows::QUERY,

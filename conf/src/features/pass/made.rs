@@ -164,10 +164,7 @@ fn is_told(variable: &Variable, key: &Template) -> bool {
     let is_of = |named: &Variable| match (variable, named) {
         // A user's name is a part of it.
         (Variable::Builtin(Builtin::RemoteUser), named) => is_of_field(named, "authorization"),
-        (Variable::Builtin(part), Variable::Builtin(whole)) => {
-            part.is_of_certificate() && whole.names_certificate()
-        }
-        _ => false,
+        (part, whole) => part.source().is_of_certificate() && whole.source() == Source::Certificate,
     };
     matches!(variable, Variable::Builtin(builtin) if fixed.contains(builtin))
         || key.variables().any(|named| named == variable || is_of(named))
