@@ -1,11 +1,11 @@
-//! The phases in which a location has something to do, so that a request without any of them pays one comparison.
+//! The phases in which a location has something to do, so that a request pays one comparison for each that it skips.
 //!
 //! Each feature says which are its own. Before: `context`; next: `access` and `limit_req`, two of them; `millstream-server`'s
 //! `phase`, which asks.
 
-/// A set of the phases between the choice of a location and the content.
+/// A set of phases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Phases(u8);
+pub struct Phases(u16);
 
 impl Phases {
     pub const NONE: Phases = Phases(0);
@@ -17,10 +17,25 @@ impl Phases {
     /// `add_trailer`, `add_after_body`, `ssi`. Such a response is not prepared once for all.
     pub const FILTERS: Phases = Phases(4);
 
+    /// What guards the content.
+    pub const GUARDS: Phases = Phases(1 | 2 | 8);
+
     /// `otel_trace`, `otel_trace_context inject`.
     pub const TRACING: Phases = Phases(8);
 
     pub const MIRROR: Phases = Phases(16);
+
+    /// `set_real_ip_from`.
+    pub const REALIP: Phases = Phases(32);
+
+    /// `rewrite`, `if`, `set`, `return`, `break`.
+    pub const SCRIPT: Phases = Phases(64);
+
+    pub const TRY_FILES: Phases = Phases(128);
+
+    pub const SLICE: Phases = Phases(256);
+
+    pub const POST_ACTION: Phases = Phases(512);
 
     pub const fn only_if(self, condition: bool) -> Phases {
         if condition { self } else { Phases::NONE }
@@ -33,9 +48,5 @@ impl Phases {
 
     pub const fn has(self, others: Phases) -> bool {
         self.0 & others.0 != 0
-    }
-
-    pub const fn is_none(self) -> bool {
-        self.0 == 0
     }
 }

@@ -4,6 +4,7 @@
 
 use super::context::UP_TO_IF;
 use super::level::settings;
+use super::phases::Phases;
 use super::{Apply, Row, once};
 
 settings! {
@@ -11,6 +12,7 @@ settings! {
         /// A path or a named location; empty = none.
         uri: Box<str> = "".into(),
     }
+    phases |made| Phases::POST_ACTION.only_if(!made.uri.is_empty())
 }
 
 #[rustfmt::skip]

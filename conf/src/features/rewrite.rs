@@ -11,6 +11,7 @@ mod tests;
 
 use super::context::{Context, Contexts, HTTP_SERVER_LOCATION, SERVER_LOCATION};
 use super::location::LocationId;
+use super::phases::Phases;
 use super::templates::{Templates, record, without_templates};
 use super::{Apply, Feature, Level, Place, Row, often, once};
 use crate::reading::Reading;
@@ -140,6 +141,10 @@ impl Feature for RewriteLevel {
             log: self.log.unwrap_or(false),
             warn: self.warn.unwrap_or(true),
         }
+    }
+
+    fn phases(scripted: &Scripted) -> Phases {
+        Phases::SCRIPT.only_if(!scripted.script.is_empty())
     }
 }
 

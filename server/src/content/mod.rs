@@ -23,7 +23,7 @@ use crate::exchange::Begun;
 use crate::outcome::Outcome;
 use crate::request::Request;
 use millstream_cache::Lookup;
-use millstream_conf::model::{BuiltinContent, DavMethod, Handler, LocationId, Pass, Settings};
+use millstream_conf::model::{BuiltinContent, DavMethod, Handler, LocationId, Pass, Phases, Settings};
 use purge::Purging;
 use std::sync::Arc;
 
@@ -133,7 +133,11 @@ fn passed(request: &mut Request, proxy: &Pass) -> Content {
 }
 
 fn past_purge(request: &Request) -> Content {
-    if slices::applies(request) { Content::Slices } else { Content::Pass(None) }
+    if request.location().settings.phases.has(Phases::SLICE) && slices::applies(request) {
+        Content::Slices
+    } else {
+        Content::Pass(None)
+    }
 }
 
 /// The same location with the zone that the request chooses; without a choice the upstream.

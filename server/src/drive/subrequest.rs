@@ -17,6 +17,7 @@ use crate::shows::Shows;
 use crate::tracing;
 use crate::worker::ConnectionSlot;
 use millstream_cache::Now;
+use millstream_conf::model::Phases;
 use millstream_net::pipe::{End, Pipe};
 use millstream_net::{buffers, clock};
 use millstream_wire::Headers;
@@ -95,7 +96,7 @@ pub(super) fn apart(
 
 /// `post_action`.
 pub fn is_followed(request: &Request) -> bool {
-    !request.location().settings.post_action.uri.is_empty()
+    request.location().settings.phases.has(Phases::POST_ACTION)
 }
 
 pub async fn follow(request: &mut Request) {

@@ -20,7 +20,7 @@ use crate::admission;
 use crate::request::Request;
 use crate::restart::changed;
 use file_test::FileTest;
-use millstream_conf::model::{LocationId, LocationMatch};
+use millstream_conf::model::{LocationId, LocationMatch, Phases};
 use script::Ran;
 
 pub use script::{Paused, set};
@@ -77,7 +77,8 @@ pub fn settle(request: &mut Request, from: From) -> Settled {
             From::Script(paused) => paused,
         };
         let is_server = paused.owner == own;
-        let ran = script::run(request, paused);
+        let has_script = request.generation.http().location(paused.owner).settings.phases.has(Phases::SCRIPT);
+        let ran = if has_script { script::run(request, paused) } else { Ran::End { changed: false } };
         if is_server && !matches!(ran, Ran::End { .. }) {
             request.enter(own);
         }
