@@ -238,7 +238,7 @@ async fn coded(request: &Request, hit: &Hit, coding: Coding) -> bool {
     let Some(cache) = request.location().settings.cache() else {
         return false;
     };
-    let store = &request.generation.shared.stores[cache.zone.0 as usize];
+    let store = &request.generation.shared.zones.stores[cache.zone.0 as usize];
     let (Some(permit), Some(body)) =
         (store.claim_coding(&hit.entry, coding), hit.entry.body().memory().cloned())
     else {

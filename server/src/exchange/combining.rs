@@ -133,7 +133,7 @@ impl<'a> Passing<'a> {
 
     fn forget(&self, hit: &Rc<Hit>) {
         if let Some(cache) = &self.proxy.cache {
-            self.request.generation.shared.stores[cache.zone.0 as usize].forget(&hit.entry);
+            self.request.generation.shared.zones.stores[cache.zone.0 as usize].forget(&hit.entry);
         }
     }
 }

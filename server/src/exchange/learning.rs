@@ -77,7 +77,7 @@ impl Passing<'_> {
             }
         } else if status == 200 {
             // Something else would be answered now: what is stored is outdated.
-            self.request.generation.shared.stores[zone].invalidate(&key);
+            self.request.generation.shared.zones.stores[zone].invalidate(&key);
         }
     }
 

@@ -105,7 +105,7 @@ impl Whole {
 pub(super) fn whole(request: &Request) -> Option<Rc<Sliced>> {
     let cache = request.location().settings.cache()?;
     let whole = request.for_refresh();
-    let store = &request.generation.shared.stores[cache.zone.0 as usize];
+    let store = &request.generation.shared.zones.stores[cache.zone.0 as usize];
     keyed::key(&whole, cache).map(|key| Rc::new(store.sliced(key)))
 }
 

@@ -75,7 +75,7 @@ impl Departure {
                     _ => Counter::Http2ConnectionErrors,
                 };
                 accepted.worker.metrics.add(counter, 1);
-                let log = &accepted.generation.shared.main_log;
+                let log = &accepted.generation.shared.logs.main;
                 let remote = &accepted.facts.remote;
                 log.tell(Level::Info, format_args!("client sent {what} ({})", code.name()), || {
                     About::client(remote)
