@@ -13,10 +13,9 @@ use millstream_acme::Acme;
 use millstream_cache::Store;
 use millstream_conf::diagnostics::Diagnostics;
 use millstream_conf::model::{
-    CacheZone, Configuration, HostPort, Http, Level, LimitZone, LogTarget, Making, PeerAddress, Upstream,
-    UpstreamServer, Variable,
+    CacheZone, Configuration, HostPort, Http, Level, LimitZone, LogTarget, PeerAddress, Upstream,
+    UpstreamServer,
 };
-use millstream_conf::variables::Builtin;
 use millstream_net::address::Address;
 use millstream_net::resolver::{LookUps, Resolver};
 use millstream_net::{clock, limits};

@@ -115,7 +115,7 @@ impl Tier {
 
     pub(super) fn counted(&self, stats: StoreStats) -> StoreStats {
         let (files, disk_bytes) = self.disk.size();
-        let counters = &self.disk.counters;
+        let counters = self.disk.counters();
         StoreStats {
             files,
             disk_bytes,
