@@ -188,7 +188,7 @@ impl Store {
         };
         self.largest_in_memory.store(largest, Ordering::Relaxed);
         self.inactive.store(zone.inactive.as_secs(), Ordering::Relaxed);
-        self.memory.set_bounds(memory, most_keys(zone));
+        self.memory.shards.set_bounds(memory, most_keys(zone));
     }
 
     pub fn name(&self) -> &str {
@@ -219,13 +219,13 @@ impl Store {
     }
 
     pub fn stats(&self) -> StoreStats {
-        let (memory_bytes, memory_limit) = self.memory.bytes();
+        let (memory_bytes, memory_limit) = self.memory.shards.bytes();
         let stats = StoreStats {
-            keys: self.memory.cells(),
+            keys: self.memory.shards.cells(),
             memory_bytes,
             memory_limit,
-            filling_bytes: self.memory.filling(),
-            evictions: self.memory.evictions(),
+            filling_bytes: self.memory.shards.filling(),
+            evictions: self.memory.shards.evictions(),
             index_loaded: true,
             ..StoreStats::default()
         };

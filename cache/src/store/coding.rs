@@ -35,8 +35,8 @@ impl CodingPermit {
     /// the entry has been replaced. A later round of tidying rewrites the file with all coded bodies made by
     /// then.
     pub fn set(self, body: Bytes) -> bool {
-        let body = self.store.memory.loans.hold(body);
-        let kept = self.store.memory.add_coded(&self.entry, self.coding, body);
+        let body = self.store.memory.shards.loans.hold(body);
+        let kept = self.store.memory.shards.add_coded(&self.entry, self.coding, body);
         if kept && self.store.tier.is_some() {
             self.entry.set_unwritten(true);
         }

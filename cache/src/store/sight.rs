@@ -1,6 +1,6 @@
 //! What a zone has under a key, for whoever asks why: a look that counts as no use, waits for nobody and changes nothing.
 //!
-//! It gives what there is; what a request would get of it is `policy`'s to say. Next: `memory/obey`, which looks, and
+//! It gives what there is; what a request would get of it is `policy`'s to say. Next: `memory/lookup`, which looks, and
 //! `store/tier/look` for what is in files.
 
 use super::Store;

@@ -28,7 +28,7 @@ impl Store {
         match self.tier.clone() {
             Some(tier) => Looking { store: self, tier, grant, now }.look(request).await,
             None => {
-                self.memory.end(grant);
+                grant.end(&self.memory);
                 None
             }
         }
@@ -86,7 +86,7 @@ impl Looking<'_> {
             self.remove(name).await;
             return self.absent();
         }
-        self.store.memory.found_on_disk(self.grant, &own);
+        self.store.memory.shards.found_on_disk(self.grant, &own);
         let (name, wanted) = match own.wanted(key, request) {
             Wanted::Own => {
                 let Some(variant) = own.variant else { return self.insert((&name, loaded), None) };
@@ -139,7 +139,7 @@ impl Looking<'_> {
     }
 
     fn absent(&self) -> Option<Arc<Entry>> {
-        self.store.memory.absent_on_disk(self.grant);
+        self.store.memory.shards.absent_on_disk(self.grant);
         None
     }
 
@@ -149,7 +149,7 @@ impl Looking<'_> {
         if self.grant.values.as_deref() == Some(wanted) {
             return self.absent();
         }
-        self.store.memory.end(self.grant);
+        self.grant.end(&self.store.memory);
         None
     }
 
@@ -166,12 +166,12 @@ impl Looking<'_> {
             Arc::new(Entry::new(self.grant.key.bytes(), variant.clone(), orders, head, body))
         };
         let body = match &loaded.body {
-            Body::Memory(held) => Body::Memory(memory.loans.hold((**held).clone())),
+            Body::Memory(held) => Body::Memory(memory.shards.loans.hold((**held).clone())),
             body => body.clone(),
         };
         let whole = entry(body);
         for (coding, body) in &loaded.coded {
-            whole.keep_coded(*coding, memory.loans.hold(body.clone()));
+            whole.keep_coded(*coding, memory.shards.loans.hold(body.clone()));
         }
         match memory.put(self.grant, &whole, self.now) {
             Put::Stored => None,
