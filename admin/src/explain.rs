@@ -242,12 +242,12 @@ async fn look(
     now: Now,
 ) -> (Sight, Vec<Arc<Entry>>, Option<usize>) {
     let store = &request.generation.shared.zones.stores[cache.zone.0 as usize];
-    let sight = store.sight(key, request.fields(), cache, now);
+    let sight = Sight::of(store, key, request.fields(), cache, now);
     let (entries, chosen) = (sight.entries.clone(), sight.chosen);
     if chosen.is_some() || !sight.may_be_on_disk {
         return (sight, entries, chosen);
     }
-    let (on_disk, chosen) = store.sight_on_disk(key, request.fields(), now).await;
+    let (on_disk, chosen) = Sight::on_disk(store, key, request.fields(), now).await;
     // Memory may know variants that have no file yet; those of the disk come behind them.
     let mut entries = entries;
     let mut place = None;

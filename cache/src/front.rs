@@ -261,7 +261,7 @@ impl Front {
                     && (entry.born() >= generation || self.store.memory.spares(entry))
                     && (conf.refresh_ahead.is_zero() || !entry.wants_refresh(conf.refresh_ahead, now));
                 return ours.then(|| {
-                    entry.mark_used();
+                    entry.marks.mark_used();
                     hit.clone()
                 });
             }

@@ -8,21 +8,22 @@ mod slab;
 mod cells;
 mod slot;
 mod shard;
+mod grant;
 mod shards;
-mod right;
-mod lookup;
 mod change;
-mod files;
 mod obey;
+mod lookup;
+mod files;
+mod right;
 
 #[cfg(test)]
 mod tests;
 
 pub(crate) use cells::Cell;
 pub(crate) use change::{Gone, Put};
+pub(crate) use grant::Grant;
 pub(crate) use lookup::{Asked, Found, Patience};
 pub(crate) use obey::as_ruled;
-pub(crate) use right::Grant;
 pub(crate) use shard::Swept;
 pub(crate) use slot::Slot;
 

@@ -25,13 +25,13 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
+mod sight;
 mod tier;
 mod coding;
 mod recent;
 mod rate;
 mod wholes;
 mod purge;
-mod sight;
 
 #[cfg(test)]
 mod tests;
@@ -41,7 +41,7 @@ pub use purge::Purging;
 pub use rate::{Changed, Turn};
 pub use sight::{LineSight, Refusal, Sight};
 use tier::Tier;
-pub(crate) use tier::Writing;
+pub(crate) use tier::{Looking, Writing};
 pub use wholes::Sliced;
 use wholes::Wholes;
 
@@ -287,7 +287,7 @@ impl Store {
                 tier.tidy(&purged);
             }
             for entry in unwritten {
-                entry.set_unwritten(false);
+                entry.marks.set_unwritten(false);
                 store.save(&entry, entry.order, now);
             }
         });

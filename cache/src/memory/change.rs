@@ -6,7 +6,7 @@
 
 use super::Memory;
 use super::cells::{Cell, is_gone};
-use super::right::Grant;
+use super::grant::Grant;
 use super::shard::After;
 use super::slot::{Full, Slot};
 use crate::entry::{Entry, Variant};

@@ -3,7 +3,7 @@
 //! Which variant is in which file is `variants`' to say. Next: `change`, everything else that changes a key.
 
 use super::change::{end_line, settle_vary, take_entry};
-use super::right::Grant;
+use super::grant::Grant;
 use super::shard::After;
 use super::shards::Shards;
 use super::slot::Slot;

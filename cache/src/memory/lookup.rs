@@ -4,8 +4,8 @@
 
 use super::Memory;
 use super::cells::Cell;
+use super::grant::Grant;
 use super::obey::as_ruled;
-use super::right::Grant;
 use super::shard::{After, Shard};
 use super::slot::{Full, Slot};
 use crate::entry::Entry;
@@ -207,7 +207,7 @@ impl Memory {
         let is_for_others = cell.entry.as_ref().is_some_and(|entry| !entry.meets(asked.needs()));
         if let Some(entry) = cell.entry.as_ref().filter(|entry| !is_for_others && entry.order >= asked.since)
         {
-            let hot = entry.mark_used() | cell.touched;
+            let hot = entry.marks.mark_used() | cell.touched;
             if entry.is_fresh(asked.now) && !(hot && refreshes_ahead(cell, entry, asked)) {
                 return Ok(Found::Fresh(entry.clone()));
             }
@@ -242,7 +242,7 @@ fn refreshes_ahead(cell: &Cell, entry: &Entry, asked: &Asked<'_>) -> bool {
         && cell.line.is_none()
         && asked.now.unix_milliseconds >= cell.uncacheable_until
         && entry.wants_refresh(window, asked.now)
-        && entry.claim_ahead()
+        && entry.marks.claim_ahead()
 }
 
 fn ahead(cell: &mut Cell, entry: Arc<Entry>, grant: Grant, now: Instant) -> Found {

@@ -5,11 +5,10 @@
 
 use super::Memory;
 use super::change::end_line;
-use crate::key::Key;
+use super::grant::Grant;
 use crate::line::{Failure, WaiterSlot};
 use crate::now::{Now, milliseconds};
 use crate::policy::{Asker, Reason};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long after an uncacheable response requests do not wait for each other, if it came at once. Waiting
@@ -24,21 +23,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(3600);
 
 /// How long after two failures of the upstream in a row requests do not wait for each other.
 const FAILING_FOR: Duration = Duration::from_secs(1);
-
-#[derive(Debug, Clone)]
-pub(crate) struct Grant {
-    pub(crate) key: Arc<Key>,
-    pub(crate) values: Option<Arc<[u8]>>,
-    /// The right to move the line on; `None` for a fill beside any line.
-    pub(crate) right: Option<u64>,
-    pub(crate) order: u64,
-    /// Where it stands among the purges.
-    pub(crate) born: u64,
-    /// When it was looked up; `None` for a request that did not look, which says little about those who do.
-    pub(crate) since: Option<Instant>,
-    /// Who asks by it: a response to a client with a credential says nothing about those to others.
-    pub(crate) asker: Asker,
-}
 
 impl Grant {
     /// The line ends with nothing stored; waiters look up again.

@@ -4,7 +4,7 @@
 //! after it. Before: `memory`; next: `shard`, one of them.
 
 use super::cells::{Cell, is_gone};
-use super::right::Grant;
+use super::grant::Grant;
 use super::shard::{After, Evicted, Freed, Shard, Swept};
 use super::slot::Slot;
 use crate::budget::{Budget, Room};

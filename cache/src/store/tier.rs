@@ -25,6 +25,7 @@ mod look;
 mod removal;
 mod write;
 
+pub(crate) use look::Looking;
 pub(super) use removal::Removed;
 pub(crate) use write::Writing;
 

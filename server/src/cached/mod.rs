@@ -28,7 +28,7 @@ use crate::restart::Restart;
 use crate::variables::personal::{shown_by, shown_by_answer};
 use bytes::Bytes;
 use course::{Course, LOOKUPS, Right, find, missed};
-use millstream_cache::{Follower, Hit, Lookup, Now, Prepared, StoredHead};
+use millstream_cache::{CodingPermit, Follower, Hit, Lookup, Now, Prepared, StoredHead};
 use millstream_conf::model::{PassTarget, ProxyCache};
 use millstream_net::{blocking, buffers};
 use millstream_telemetry::metrics::{CacheStatus, Cause};
@@ -240,7 +240,7 @@ async fn coded(request: &Request, hit: &Hit, coding: Coding) -> bool {
     };
     let store = &request.generation.shared.zones.stores[cache.zone.0 as usize];
     let (Some(permit), Some(body)) =
-        (store.claim_coding(&hit.entry, coding), hit.entry.body().memory().cloned())
+        (CodingPermit::claim(store, &hit.entry, coding), hit.entry.body().memory().cloned())
     else {
         return false;
     };

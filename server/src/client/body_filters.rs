@@ -64,7 +64,7 @@ impl BodyFilters {
         self.held() + self.assembly.as_ref().map_or(0, |assembly| assembly.held())
     }
 
-    /// The length is not known after all, and events are not to wait.
+    /// Flushes the compressor at every pause, though the length is known.
     pub(super) fn unbuffered(&mut self) {
         self.streams = true;
     }

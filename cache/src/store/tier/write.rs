@@ -44,7 +44,7 @@ impl Store {
         let Some(tier) = self.tier.clone() else { return };
         let Some(pending) = Pending::among(&tier, entry.cost()) else {
             // A later round of tidying finds it, if it is still stored then.
-            entry.set_unwritten(true);
+            entry.marks.set_unwritten(true);
             return;
         };
         let (store, entry) = (self.clone(), entry.clone());
