@@ -55,8 +55,8 @@ pub struct DiskTier {
 
 pub fn all(shared: &Shared) -> BTreeMap<String, Zone> {
     let counted = shared.registry.snapshot().caches;
-    let zone = |index: usize| (shared.stores[index].name().to_owned(), zone(shared, &counted, index));
-    (0..shared.stores.len()).map(zone).collect()
+    let zone = |index: usize| (shared.zones.stores[index].name().to_owned(), zone(shared, &counted, index));
+    (0..shared.zones.stores.len()).map(zone).collect()
 }
 
 fn served(counted: &[(String, CacheSnapshot)], name: &str) -> BTreeMap<String, ServedCount> {
@@ -71,15 +71,15 @@ fn served(counted: &[(String, CacheSnapshot)], name: &str) -> BTreeMap<String, S
 }
 
 pub(crate) fn index(shared: &Shared, name: &str) -> Result<usize, ApiRefusal> {
-    shared.stores.iter().position(|store| store.name() == name).ok_or_else(|| {
-        let known: Vec<&str> = shared.stores.iter().map(|store| store.name()).collect();
+    shared.zones.stores.iter().position(|store| store.name() == name).ok_or_else(|| {
+        let known: Vec<&str> = shared.zones.stores.iter().map(|store| store.name()).collect();
         let text = format!("cache zone \"{name}\" not found; existing zones: {}", known.join(", "));
         ApiRefusal::new(404, "CacheNotFound", text)
     })
 }
 
 fn zone(shared: &Shared, counted: &[(String, CacheSnapshot)], index: usize) -> Zone {
-    let store = &shared.stores[index];
+    let store = &shared.zones.stores[index];
     let (stats, conf) = (store.stats(), &shared.configuration.http.cache_zones[index]);
     let disk = store.path().map(|path| DiskTier {
         path: path.display().to_string(),

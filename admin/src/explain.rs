@@ -128,7 +128,7 @@ pub(crate) async fn answer(request: &Request) -> Result<Explanation, ApiRefusal>
         Use::Bypass(key) | Use::Lookup(key) => Some(key.clone()),
         Use::None | Use::Past => keyed::key(&imagined, cache),
     };
-    explanation.zone = Some(imagined.generation.shared.stores[cache.zone.0 as usize].name().to_owned());
+    explanation.zone = Some(imagined.generation.shared.zones.stores[cache.zone.0 as usize].name().to_owned());
     explanation.key = Some(key::made(&imagined, cache));
     let (sight, entries, chosen) = match &key {
         Some(key) => look(&imagined, cache, key, now).await,
@@ -223,13 +223,13 @@ async fn look(
     key: &[u8],
     now: Now,
 ) -> (Sight, Vec<Arc<Entry>>, Option<usize>) {
-    let store = &request.generation.shared.stores[cache.zone.0 as usize];
-    let sight = store.sight(key, request.fields(), cache, now);
+    let store = &request.generation.shared.zones.stores[cache.zone.0 as usize];
+    let sight = Sight::of(store, key, request.fields(), cache, now);
     let (entries, chosen) = (sight.entries.clone(), sight.chosen);
     if chosen.is_some() || !sight.may_be_on_disk {
         return (sight, entries, chosen);
     }
-    let (on_disk, chosen) = store.sight_on_disk(key, request.fields(), now).await;
+    let (on_disk, chosen) = Sight::on_disk(store, key, request.fields(), now).await;
     // Memory may know variants that have no file yet; those of the disk come behind them.
     let mut entries = entries;
     let mut place = None;

@@ -113,7 +113,7 @@ pub(crate) fn all(shared: &Shared) -> Vec<OfLocation> {
     let locations = (0..).map(LocationId).zip(&shared.configuration.http.locations);
     locations
         .filter_map(|(id, location)| {
-            let number = shared.status_zones.location(id);
+            let number = shared.zones.status.location(id);
             let of = counted.get(number as usize)?;
             let cache = location.settings.cache();
             let requests: BTreeMap<_, _> =

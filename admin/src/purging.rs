@@ -166,7 +166,7 @@ fn in_zones(
     }
     let zones = match zone {
         Some(zone) => zone..zone + 1,
-        None => 0..request.generation.shared.stores.len(),
+        None => 0..request.generation.shared.zones.stores.len(),
     };
     let bytes = |text: &String| text.as_bytes().to_vec();
     for zone in zones {

@@ -78,7 +78,8 @@ async fn change(shared: &Shared, method: Method, path: &[String], body: &[u8]) -
     let group = &group(shared, upstream)?;
     let said = |server: fmt::Arguments<'_>, what: &str| {
         shared
-            .main_log
+            .logs
+            .main
             .write(Level::Notice, format_args!("API: {server} of upstream \"{upstream}\" was {what}"));
     };
     match (method, which) {

@@ -32,7 +32,7 @@ pub fn snapshot(shared: &Shared, logs: LogStatistics) -> Snapshot {
 }
 
 fn tiers(shared: &Shared) -> Vec<CacheTier> {
-    let zones = shared.stores.iter().zip(&shared.configuration.http.cache_zones);
+    let zones = shared.zones.stores.iter().zip(&shared.configuration.http.cache_zones);
     let tiers = zones.flat_map(|(store, conf)| {
         let (stats, zone) = (store.stats(), || store.name().to_owned());
         let memory = CacheTier {
@@ -59,7 +59,7 @@ fn tiers(shared: &Shared) -> Vec<CacheTier> {
 /// One expiry for each name of a server.
 fn certificates(shared: &Shared) -> Vec<CertificateEnd> {
     let mut ends: Vec<CertificateEnd> = Vec::new();
-    for (server, tls) in shared.configuration.http.servers.iter().zip(&shared.certificates) {
+    for (server, tls) in shared.configuration.http.servers.iter().zip(&shared.handshakes.certificates) {
         for leaf in tls.iter().flat_map(|tls| tls.leaves()) {
             let Some(read) = Certificate::read(&leaf.certificate) else { continue };
             let not_after = u64::try_from(read.validity().1).unwrap_or(0);

@@ -63,7 +63,8 @@ impl Accepting {
                 Err(error) => worker
                     .generation()
                     .shared
-                    .main_log
+                    .logs
+                    .main
                     .write(Level::Alert, format_args!("cannot watch a listening socket: {error}")),
             }
         }
@@ -100,7 +101,7 @@ async fn accept(worker: Rc<Worker>, socket: Socket) {
             }
             Err(error) => {
                 if worker.may_complain(clock::now()) {
-                    let log = &worker.generation().shared.main_log;
+                    let log = &worker.generation().shared.logs.main;
                     let error = SystemError(&error);
                     log.write(
                         Level::Crit,
@@ -171,6 +172,6 @@ fn warn_of_shortage(worker: &Worker) {
             )
         }
     };
-    generation.shared.main_log.write(Level::Warn, format_args!("{what}"));
+    generation.shared.logs.main.write(Level::Warn, format_args!("{what}"));
     generation.shared.recorder.note_shortage(&what);
 }

@@ -4,7 +4,7 @@
 //! configuration is touched until everything new stands and [`Assembled::commit`] puts it in force.
 
 use crate::descriptors::Needs;
-use crate::handshakes::{self, Handshakes};
+use crate::handshakes;
 use crate::logs::{self, Logs};
 use crate::names::LookedUp;
 use crate::traces::Traces;
@@ -13,17 +13,16 @@ use millstream_acme::Acme;
 use millstream_cache::Store;
 use millstream_conf::diagnostics::Diagnostics;
 use millstream_conf::model::{
-    CacheZone, Configuration, HostPort, Http, Level, LimitZone, LogTarget, Making, PeerAddress, Upstream,
-    UpstreamServer, Variable,
+    CacheZone, Configuration, HostPort, Http, Level, LimitZone, LogTarget, PeerAddress, Upstream,
+    UpstreamServer,
 };
-use millstream_conf::variables::Builtin;
 use millstream_net::address::Address;
 use millstream_net::resolver::{LookUps, Resolver};
 use millstream_net::{clock, limits};
-use millstream_server::generation::Shared;
-use millstream_server::left_out::LeftOut;
+use millstream_server::generation::{Shared, Zones};
 use millstream_server::limit_zone::connections::ConnectionZone;
 use millstream_server::limit_zone::requests::RequestZone;
+use millstream_server::reads::Reads;
 use millstream_server::route::server_name::HostTable;
 use millstream_server::status_zones::StatusZones;
 use millstream_telemetry::error_log::ErrorLogs;
@@ -55,7 +54,7 @@ impl Assembled {
         shared.bounds = Needs::of(&shared.configuration).bounds(limits::nofile());
         for index in self.kept {
             let zone = &shared.configuration.http.cache_zones[index];
-            shared.stores[index].reconfigure(zone, shared.main_log.clone());
+            shared.zones.stores[index].reconfigure(zone, shared.logs.main.clone());
         }
         self.left.iter().for_each(|store| store.leave());
         Arc::new(shared)
@@ -75,29 +74,25 @@ pub fn assemble(
     temporary::settle(&mut configuration, &mut findings);
     state_folder::settle(&mut configuration);
     let mut logs = Logs { log_writer, recent: registry.recent_errors(), findings: &mut findings };
-    let main_log = logs.error_logs(&configuration.main.error_logs);
-    let locations = configuration.http.locations.iter();
-    let error_logs = locations.map(|location| logs.error_logs(&location.settings.logs.error)).collect();
-    let (log_sinks, log_groups) = logs.access_logs(&configuration.http);
+    let logs = logs.shared(&configuration);
     let http = &configuration.http;
     let names = LookedUp::of(http);
     let groups = groups(http, previous, &names, &mut findings);
     let resolvers = resolvers(http, previous, &names, &mut findings);
-    let (stores, kept) = stores(http, previous, &main_log, &mut findings);
+    let (stores, kept) = stores(http, previous, &logs.main, &mut findings);
     let acme = Acme::of(http, previous.map(|shared| &shared.acme), &mut findings);
     account::prove_folders(&configuration, false, &mut findings);
-    let Handshakes { clients, certificates, tls, connectors } =
-        Handshakes::read(http, &acme, previous, reads(http, is_of_offer), &mut findings);
+    let reads = Reads::of(http);
+    let handshakes = handshakes::read(http, &acme, previous, reads.offers, &mut findings);
     let tracing = tracing(http, previous, &mut findings);
     findings.leave_out_repeats();
     if findings.has_errors() {
         return Err(findings);
     }
-    tell(&findings, &configuration, &main_log);
-    let status_zones = StatusZones::of(http, registry);
+    tell(&findings, &configuration, &logs.main);
     let hosts = http.listeners.iter().map(|listener| HostTable::new(http, listener)).collect();
-    let keeps_sent_heads = reads(http, is_of_sent_head);
-    let (request_zones, connection_zones) = limit_zones(http, previous);
+    let (requests, connections) = limit_zones(http, previous);
+    let zones = Zones { stores, requests, connections, status: StatusZones::of(http, registry) };
     let bounds = Needs::of(&configuration).bounds(limits::nofile());
     let shared = Shared {
         number,
@@ -105,31 +100,18 @@ pub fn assemble(
         bounds,
         groups,
         resolvers,
-        stores,
-        request_zones,
-        connection_zones,
-        log_sinks,
-        log_groups,
-        error_logs,
-        main_log,
-        tls,
-        certificates,
-        clients,
-        connectors,
+        zones,
+        logs,
+        handshakes,
         hosts,
         tracing,
         acme,
-        status_zones,
         registry: Arc::clone(registry),
         recorder: previous.map(|shared| shared.recorder.clone()).unwrap_or_default(),
-        keeps_sent_heads,
-        left_out: LeftOut::read_by(http),
-        names_bodies: keys_name_bodies(http),
-        names_body_files: reads(http, is_of_body_file),
-        keeps_upstream_heads: reads(http, is_of_upstream_head),
+        reads,
         configuration,
     };
-    let left = left_by(previous, &shared.stores);
+    let left = left_by(previous, &shared.zones.stores);
     Ok(Assembled { shared, kept, left })
 }
 
@@ -158,7 +140,7 @@ fn limit_zones(http: &Http, previous: Option<&Shared>) -> (Vec<Arc<RequestZone>>
         let known = previous.and_then(|shared| {
             let before = &shared.configuration.http.request_zones;
             let at = before.iter().position(|before| is_same(&before.zone, &of.zone))?;
-            Some(shared.request_zones[at].with_rate(of.rate))
+            Some(shared.zones.requests[at].with_rate(of.rate))
         });
         Arc::new(known.unwrap_or_else(|| RequestZone::new(of.zone.size, of.rate, clock::now())))
     });
@@ -166,7 +148,7 @@ fn limit_zones(http: &Http, previous: Option<&Shared>) -> (Vec<Arc<RequestZone>>
         let known = previous.and_then(|shared| {
             let before = &shared.configuration.http.connection_zones;
             let at = before.iter().position(|before| is_same(&before.zone, &of.zone))?;
-            Some(shared.connection_zones[at].clone())
+            Some(shared.zones.connections[at].clone())
         });
         known.unwrap_or_else(|| Arc::new(ConnectionZone::new(of.zone.size)))
     });
@@ -188,7 +170,7 @@ fn tracing(http: &Http, previous: Option<&Shared>, findings: &mut Diagnostics) -
 
 fn left_by(previous: Option<&Shared>, stores: &[Arc<Store>]) -> Vec<Arc<Store>> {
     let is_left = |store: &&Arc<Store>| !stores.iter().any(|kept| Arc::ptr_eq(kept, store));
-    previous.into_iter().flat_map(|shared| &shared.stores).filter(is_left).cloned().collect()
+    previous.into_iter().flat_map(|shared| &shared.zones.stores).filter(is_left).cloned().collect()
 }
 
 fn tell(findings: &Diagnostics, configuration: &Configuration, main_log: &ErrorLogs) {
@@ -225,7 +207,7 @@ pub fn probe(configuration: &mut Configuration, findings: &mut Diagnostics) {
     let made = logs().chain(handshakes::key_logs(http)).chain(caches().map(|(path, _)| path)).chain(states);
     let traces = Traces::before(made);
     let acme = Acme::of(http, None, findings);
-    Handshakes::read(http, &acme, None, false, findings);
+    handshakes::read(http, &acme, None, false, findings);
     logs::probe(configuration, findings);
     let user = account::in_effect(configuration);
     for (path, span) in caches() {
@@ -347,7 +329,7 @@ fn resolvers(
 
 fn store_of(shared: &Shared, zone: &CacheZone) -> Option<Arc<Store>> {
     let is_it = |store: &&Arc<Store>| store.name() == zone.name && store.path() == zone.path.as_deref();
-    shared.stores.iter().find(is_it).cloned()
+    shared.zones.stores.iter().find(is_it).cloned()
 }
 
 fn open_store(
@@ -370,54 +352,5 @@ fn open_store(
             findings.error(zone.span, error.to_string());
             None
         }
-    }
-}
-
-/// Whether any template reads such a variable. With `ssi` a response may name any.
-fn reads(http: &Http, wanted: impl Fn(&Variable) -> bool) -> bool {
-    if http.locations.iter().any(|location| location.settings.ssi.enabled) {
-        return true;
-    }
-    let of_locations = http.locations.iter().flat_map(|location| location.settings.templates());
-    let of_upstreams = http.upstreams.iter().flat_map(Upstream::templates);
-    let of_made = http.made.iter().filter_map(|made| made.making.as_ref()).flat_map(Making::templates);
-    of_locations.chain(of_upstreams).chain(of_made).any(|template| template.variables().any(&wanted))
-}
-
-fn is_of_sent_head(variable: &Variable) -> bool {
-    matches!(variable, Variable::SentHeader(_))
-}
-
-fn is_of_offer(variable: &Variable) -> bool {
-    use Builtin as B;
-    let Variable::Builtin(variable) = variable else { return false };
-    matches!(
-        variable,
-        B::SslCiphers | B::SslCurves | B::SslSessionId | B::SslSigalg | B::SslSigalgs | B::SslClientSigalg
-    )
-}
-
-/// Whether a cache key contains `$request_body`, directly or through other variables.
-fn keys_name_bodies(http: &Http) -> bool {
-    let caches = http.locations.iter().filter_map(|location| location.settings.cache());
-    let asking =
-        caches.flat_map(|cache| std::iter::once(&cache.key).chain(&cache.bypass).chain(&cache.no_cache));
-    let of_made = http.made.iter().filter_map(|made| made.making.as_ref()).flat_map(Making::templates);
-    let is_body = |variable: &Variable| matches!(variable, Variable::Builtin(Builtin::RequestBody));
-    asking.chain(of_made).any(|template| template.variables().any(is_body))
-}
-
-fn is_of_body_file(variable: &Variable) -> bool {
-    matches!(variable, Variable::Builtin(Builtin::RequestBodyFile))
-}
-
-fn is_of_upstream_head(variable: &Variable) -> bool {
-    match variable {
-        Variable::UpstreamHeader(_) | Variable::UpstreamCookie(_) => true,
-        Variable::Builtin(builtin) => matches!(
-            builtin,
-            Builtin::UpstreamCacheAge | Builtin::UpstreamCacheLastModified | Builtin::UpstreamCacheEtag
-        ),
-        _ => false,
     }
 }

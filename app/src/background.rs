@@ -20,10 +20,10 @@ pub fn start<F: Future<Output = ()>>(
     work: impl FnOnce(Arc<Shared>, UnboundedReceiver<Arc<Shared>>) -> F + Send + 'static,
 ) -> Option<Orders> {
     let (orders, receiver) = unbounded_channel();
-    let log = shared.main_log.clone();
+    let log = shared.logs.main.clone();
     let serve = move || {
         panic_log::count_in(shared.registry.worker());
-        let log = shared.main_log.clone();
+        let log = shared.logs.main.clone();
         let mut building = tokio::runtime::Builder::new_current_thread();
         match building.enable_all().build_local(LocalOptions::default()) {
             Ok(runtime) => runtime.block_on(work(shared, receiver)),

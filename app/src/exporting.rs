@@ -65,7 +65,7 @@ impl Exporting {
         let end = clock::now() + FINISH_WAIT;
         let late = |thread: &Receiver<()>| !has_ended(thread, end.saturating_duration_since(clock::now()));
         if self.threads.iter().filter(|thread| late(thread)).count() > 0 {
-            shared.main_log.write(Level::Warn, format_args!("not all spans and metrics were exported"));
+            shared.logs.main.write(Level::Warn, format_args!("not all spans and metrics were exported"));
         }
     }
 }
@@ -76,7 +76,7 @@ fn has_ended(thread: &Receiver<()>, within: Duration) -> bool {
 
 fn start(exporter: Exporter, shared: &Shared) -> Option<Receiver<()>> {
     let (done, ended) = channel();
-    let (log, metrics) = (shared.main_log.clone(), shared.registry.worker());
+    let (log, metrics) = (shared.logs.main.clone(), shared.registry.worker());
     let serve = move || {
         export(exporter, &metrics, &log, done);
     };
@@ -84,7 +84,8 @@ fn start(exporter: Exporter, shared: &Shared) -> Option<Receiver<()>> {
         Ok(_) => Some(ended),
         Err(error) => {
             shared
-                .main_log
+                .logs
+                .main
                 .write(Level::Error, format_args!("otel_exporter: cannot start a thread: {error}"));
             None
         }

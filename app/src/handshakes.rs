@@ -10,43 +10,31 @@ use millstream_conf::source::Span;
 use millstream_net::certificate::Certificate;
 use millstream_net::clock;
 use millstream_net::tls::{self, Clients, ServerTls, TlsAcceptor, TlsConnector};
-use millstream_server::generation::{ChooseCertificate, Shared};
+use millstream_server::generation::{ChooseCertificate, Handshakes, Shared};
 use millstream_server::route::server_name::HostTable;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-pub struct Handshakes {
-    /// One per server: the authorities of its clients.
-    pub clients: Vec<Option<Arc<Clients>>>,
-    pub certificates: Vec<Option<Arc<ServerTls>>>,
-    /// One per listener, `None` for a plain one.
-    pub tls: Vec<Option<TlsAcceptor<ChooseCertificate>>>,
-    pub connectors: Vec<Option<Arc<TlsConnector>>>,
-}
-
-impl Handshakes {
-    /// Reads the files. `keeps_offers`: a variable needs what clients offer. Staples of the `previous`
-    /// configuration are kept.
-    pub fn read(
-        http: &Http,
-        acme: &Acme,
-        previous: Option<&Shared>,
-        keeps_offers: bool,
-        findings: &mut Diagnostics,
-    ) -> Handshakes {
-        let clients = clients(http, findings);
-        let certificates = certificates(http, acme, &clients, findings);
-        let before = previous.map(|shared| &shared.certificates[..]).unwrap_or_default();
-        keep_staples(http, before, &certificates);
-        let of_listener = |listener: &Listener| {
-            let acceptor =
-                listener.ssl.then(|| acceptor(http, listener, &certificates, keeps_offers)).flatten();
-            acceptor.map(|acceptor| acceptor.answering(acme.challenges.clone()))
-        };
-        let tls = http.listeners.iter().map(of_listener).collect();
-        Handshakes { clients, certificates, tls, connectors: connectors(http, findings) }
-    }
+/// Reads the files. `keeps_offers`: a variable needs what clients offer. Staples of the `previous`
+/// configuration are kept.
+pub fn read(
+    http: &Http,
+    acme: &Acme,
+    previous: Option<&Shared>,
+    keeps_offers: bool,
+    findings: &mut Diagnostics,
+) -> Handshakes {
+    let clients = clients(http, findings);
+    let certificates = certificates(http, acme, &clients, findings);
+    let before = previous.map(|shared| &shared.handshakes.certificates[..]).unwrap_or_default();
+    keep_staples(http, before, &certificates);
+    let of_listener = |listener: &Listener| {
+        let acceptor = listener.ssl.then(|| acceptor(http, listener, &certificates, keeps_offers)).flatten();
+        acceptor.map(|acceptor| acceptor.answering(acme.challenges.clone()))
+    };
+    let acceptors = http.listeners.iter().map(of_listener).collect();
+    Handshakes { acceptors, certificates, clients, connectors: connectors(http, findings) }
 }
 
 pub fn key_logs(http: &Http) -> impl Iterator<Item = &Path> {

@@ -37,14 +37,15 @@ fn start(
     registry: Arc<Registry>,
 ) -> Option<UnboundedSender<Arc<Shared>>> {
     let (orders, receiver) = unbounded_channel();
-    let log = shared.main_log.clone();
+    let log = shared.logs.main.clone();
     let serve = move || {
         let mut building = tokio::runtime::Builder::new_current_thread();
         match building.enable_all().build_local(LocalOptions::default()) {
             Ok(runtime) => runtime.block_on(check(shared, &log_writer, &registry, receiver)),
             Err(error) => {
                 shared
-                    .main_log
+                    .logs
+                    .main
                     .write(Level::Emerg, format_args!("health checks: cannot create an event loop: {error}"));
             }
         }

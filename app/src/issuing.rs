@@ -81,7 +81,7 @@ async fn issue(mut shared: Arc<Shared>, mut orders: UnboundedReceiver<Arc<Shared
 fn around(shared: &Shared, setup: &IssuerSetup, renewed: &Arc<Notify>) -> Around {
     let resolver = shared.configuration.http.acme_issuers[setup.index].resolver;
     Around {
-        log: shared.main_log.clone(),
+        log: shared.logs.main.clone(),
         resolver: resolver.map(|id| shared.resolvers[id.0 as usize].clone()),
         renewed: renewed.clone(),
     }

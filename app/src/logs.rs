@@ -6,10 +6,9 @@
 use millstream_conf::diagnostics::Diagnostics;
 use millstream_conf::files;
 use millstream_conf::load::Loaded;
-use millstream_conf::model::{
-    Configuration, ErrorForm, ErrorLog, Http, LogTarget, Main, PeerAddress, Syslog,
-};
+use millstream_conf::model::{Configuration, ErrorForm, ErrorLog, LogTarget, Main, PeerAddress, Syslog};
 use millstream_net::{guarded_path, privileges};
+use millstream_server::generation::SharedLogs;
 use millstream_telemetry::error_log::{ErrorLogs, LeveledLog};
 use millstream_telemetry::log_writer::{LogSink, LogWriter};
 use millstream_telemetry::recent_errors::RecentErrors;
@@ -124,14 +123,20 @@ impl Logs<'_> {
         }
     }
 
-    /// The access logs of the configuration, and the groups for names with variables.
-    pub fn access_logs(&mut self, http: &Http) -> (Vec<LogSink>, Vec<LogSink>) {
-        let groups = http.log_groups.iter().map(|kept| self.log_writer.group(*kept)).collect();
-        let files = http.log_files.iter().filter_map(|file| self.open(&file.target, file.gzip)).collect();
-        (files, groups)
+    /// All that workers share.
+    pub fn shared(&mut self, configuration: &Configuration) -> SharedLogs {
+        let http = &configuration.http;
+        let main = self.error_logs(&configuration.main.error_logs);
+        let errors = http.locations.iter().map(|location| self.error_logs(&location.settings.logs.error));
+        SharedLogs {
+            main,
+            errors: errors.collect(),
+            files: http.log_files.iter().filter_map(|file| self.open(&file.target, file.gzip)).collect(),
+            groups: http.log_groups.iter().map(|kept| self.log_writer.group(*kept)).collect(),
+        }
     }
 
-    pub fn error_logs(&mut self, logs: &[ErrorLog]) -> ErrorLogs {
+    fn error_logs(&mut self, logs: &[ErrorLog]) -> ErrorLogs {
         let mut opened = Vec::with_capacity(logs.len());
         for log in logs {
             let header = match &log.target {

@@ -93,7 +93,7 @@ pub fn follow(shared: &Shared) {
                 server: server.name.as_str().into(),
                 name: name.clone(),
                 service: server.service.clone(),
-                log: shared.main_log.clone(),
+                log: shared.logs.main.clone(),
             };
             match conf.resolver.filter(|_| server.resolve) {
                 Some(id) => {

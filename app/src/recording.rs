@@ -33,7 +33,7 @@ impl Recording {
 
 fn start(shared: Arc<Shared>) -> Option<Sender<Arc<Shared>>> {
     let (orders, receiver) = channel();
-    let log = shared.main_log.clone();
+    let log = shared.logs.main.clone();
     let record = move || {
         record(shared, &receiver);
     };

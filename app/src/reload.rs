@@ -32,27 +32,27 @@ pub fn reload(
     let Loaded { configuration, sources, diagnostics, .. } = match keeper.load() {
         Ok(loaded) => loaded,
         Err(error) => {
-            old.main_log.write(Level::Alert, format_args!("the configuration cannot be read: {error}"));
+            old.logs.main.write(Level::Alert, format_args!("the configuration cannot be read: {error}"));
             return None;
         }
     };
-    log_findings(&diagnostics, &sources, &old.main_log, Severity::Warning);
+    log_findings(&diagnostics, &sources, &old.logs.main, Severity::Warning);
     let configuration = configuration?;
     let assembled = match assemble(configuration, old.number + 1, log_writer, registry, Some(old)) {
         Ok(assembled) => assembled,
         Err(findings) => {
-            log_findings(&findings, &sources, &old.main_log, Severity::Warning);
+            log_findings(&findings, &sources, &old.logs.main, Severity::Warning);
             return None;
         }
     };
     match keeper.listen(assembled.configuration()) {
         Ok(opened) => {
             for error in &opened.missing {
-                old.main_log.write(Level::Warn, format_args!("{error}"));
+                old.logs.main.write(Level::Warn, format_args!("{error}"));
             }
             // The last thing that could fail is done: from here on the new configuration is in force.
             descriptors::allow(assembled.configuration(), |complaint| {
-                old.main_log.write(Level::Warn, complaint)
+                old.logs.main.write(Level::Warn, complaint)
             });
             let shared = assembled.commit();
             for (before, edits) in old.groups.iter().zip(edits) {
@@ -64,7 +64,7 @@ pub fn reload(
         }
         Err(errors) => {
             for error in errors {
-                old.main_log.write(Level::Emerg, format_args!("{error}"));
+                old.logs.main.write(Level::Emerg, format_args!("{error}"));
             }
             None
         }

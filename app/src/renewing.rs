@@ -40,7 +40,8 @@ impl Renewing {
     /// Follows the files of this configuration only.
     pub fn take_over(&mut self, shared: &Arc<Shared>) {
         self.stapler.take_over(shared, &self.renewed);
-        let has_files = shared.certificates.iter().flatten().any(|server| !server.files().is_empty());
+        let has_files =
+            shared.handshakes.certificates.iter().flatten().any(|server| !server.files().is_empty());
         if self.orders.is_none() && !has_files {
             return;
         }
@@ -58,7 +59,7 @@ async fn renew(mut shared: Arc<Shared>, mut orders: UnboundedReceiver<Arc<Shared
         Ok(watch) => watch,
         Err(error) => {
             let what = "changed certificates are read only at a reload";
-            return shared.main_log.write(Level::Error, format_args!("{what}: inotify: {error}"));
+            return shared.logs.main.write(Level::Error, format_args!("{what}: inotify: {error}"));
         }
     };
     let mut unwatched: HashSet<PathBuf> = HashSet::new();
@@ -79,7 +80,7 @@ async fn renew(mut shared: Arc<Shared>, mut orders: UnboundedReceiver<Arc<Shared
             changed = watch.changed() => match changed {
                 Ok(()) => settle(&mut watch).await,
                 Err(error) => {
-                    return shared.main_log.write(Level::Alert, format_args!("certificates: inotify: {error}"));
+                    return shared.logs.main.write(Level::Alert, format_args!("certificates: inotify: {error}"));
                 }
             },
         }
@@ -88,11 +89,11 @@ async fn renew(mut shared: Arc<Shared>, mut orders: UnboundedReceiver<Arc<Shared
 
 fn follow(watch: &mut FileWatch, shared: &Shared, unwatched: &mut HashSet<PathBuf>) {
     let files: HashSet<PathBuf> =
-        shared.certificates.iter().flatten().flat_map(|server| server.files()).collect();
+        shared.handshakes.certificates.iter().flatten().flat_map(|server| server.files()).collect();
     let Err((directory, error)) = watch.follow(files.iter().map(PathBuf::as_path)) else { return };
     if unwatched.insert(directory.clone()) {
         let directory = directory.display();
-        shared.main_log.write(
+        shared.logs.main.write(
             Level::Error,
             format_args!(
                 "changed certificates in {directory} are read only at a reload: the directory cannot be watched: {error}"
@@ -120,7 +121,7 @@ async fn settle(watch: &mut FileWatch) {
 fn read_again(shared: &Shared) -> bool {
     let mut told = HashSet::new();
     let mut is_renewed = false;
-    for read in shared.certificates.iter().flatten().flat_map(|server| server.read_again()) {
+    for read in shared.handshakes.certificates.iter().flatten().flat_map(|server| server.read_again()) {
         let (level, what) = match read {
             ReadAgain::InUse(file) => {
                 is_renewed = true;
@@ -131,7 +132,7 @@ fn read_again(shared: &Shared) -> bool {
             }
         };
         if told.insert(what.clone()) {
-            shared.main_log.write(level, format_args!("{what}"));
+            shared.logs.main.write(level, format_args!("{what}"));
         }
     }
     is_renewed

@@ -107,7 +107,7 @@ pub fn serve_url(serve: &ServeUrl) -> ExitCode {
         match bound.map(|bound| bound.start(&DemoOptions::default())).transpose() {
             Ok(started) => demo = started,
             Err(error) => {
-                shared.main_log.write(Level::Emerg, format_args!("cannot start the demo API: {error}"));
+                shared.logs.main.write(Level::Emerg, format_args!("cannot start the demo API: {error}"));
             }
         }
         serve_url::greeting::greet(shared, listenings, serve, &urls, simulated);
@@ -148,7 +148,7 @@ impl Process {
         panic_log::install(&registry);
         let shared = assemble(configuration, 1, &log_writer, &registry, None)?.commit();
         logs::report_to_main(&shared.configuration.main, &log_writer);
-        panic_log::tell(&shared.main_log);
+        panic_log::tell(&shared.logs.main);
         let main = &shared.configuration.main;
         keeper.enter(&shared.configuration).map_err(|error| {
             failed(format!(
@@ -224,7 +224,7 @@ impl Process {
                 }),
             })?);
         }
-        self.watchdog.watch(&self.workers, &self.shared.main_log);
+        self.watchdog.watch(&self.workers, &self.shared.logs.main);
         Ok(closed)
     }
 
@@ -242,7 +242,8 @@ impl Process {
                     self.issuing.stop();
                     self.tell_stopping();
                     self.shared
-                        .main_log
+                        .logs
+                        .main
                         .write(Level::Notice, format_args!("signal QUIT received, shutting down"));
                     let (done, _) = channel();
                     self.order_all(|| Order::Drain(done.clone()));
@@ -278,7 +279,7 @@ impl Process {
     }
 
     fn take_over(&mut self) {
-        let log = self.shared.main_log.clone();
+        let log = self.shared.logs.main.clone();
         log.write(Level::Notice, format_args!("signal HUP received, reconfiguring"));
         let reloaded = reload::reload(&mut self.keeper, &self.log_writer, &self.registry, &self.shared);
         self.registry.reloaded(reloaded.is_some());
@@ -292,7 +293,7 @@ impl Process {
         self.listenings = reloaded.listenings;
         let main = &self.shared.configuration.main;
         logs::report_to_main(main, &self.log_writer);
-        panic_log::tell(&self.shared.main_log);
+        panic_log::tell(&self.shared.logs.main);
         if let Err(error) = self.keeper.enter(&self.shared.configuration) {
             log.write(
                 Level::Alert,
@@ -319,13 +320,14 @@ impl Process {
         let open = |path: &std::path::Path| files::append(path, 0o644);
         if let Err(error) = office::take_stderr(&self.shared.configuration.main, open) {
             self.shared
-                .main_log
+                .logs
+                .main
                 .write(Level::Warn, format_args!("standard error cannot be redirected: {error}"));
         }
     }
 
     fn reopen(&self) {
-        self.shared.main_log.write(Level::Notice, format_args!("signal USR1 received, reopening logs"));
+        self.shared.logs.main.write(Level::Notice, format_args!("signal USR1 received, reopening logs"));
         // What happened before the rotation belongs into the old files.
         let (done, flushed) = channel();
         self.order_all(|| Order::Flush(done.clone()));
@@ -343,7 +345,7 @@ impl Process {
         if self.workers.len() == before {
             return;
         }
-        let log = self.shared.main_log.clone();
+        let log = self.shared.logs.main.clone();
         (self.workers.len()..before).for_each(|_| self.registry.respawn());
         self.note(false, "a worker thread exited unexpectedly and was restarted");
         log.write(Level::Alert, format_args!("a worker thread exited unexpectedly, restarting it"));
@@ -355,7 +357,7 @@ impl Process {
     }
 
     fn upgrade(&mut self) {
-        let log = self.shared.main_log.clone();
+        let log = self.shared.logs.main.clone();
         match self.keeper.upgrade() {
             Ok(id) => {
                 log.write(Level::Notice, format_args!("signal USR2 received, started new process {id}"))
@@ -366,7 +368,7 @@ impl Process {
 
     fn reap(&mut self) {
         if let Some(what) = self.keeper.reap() {
-            self.shared.main_log.write(Level::Notice, format_args!("{what}"));
+            self.shared.logs.main.write(Level::Notice, format_args!("{what}"));
             systemd::say(Word::Ready);
         }
     }
@@ -385,7 +387,7 @@ impl Process {
             }
         });
         if let Err(error) = timer {
-            self.shared.main_log.write(Level::Alert, format_args!("worker_shutdown_timeout: {error}"));
+            self.shared.logs.main.write(Level::Alert, format_args!("worker_shutdown_timeout: {error}"));
         }
     }
 
@@ -399,12 +401,12 @@ impl Process {
         self.order_all(|| Order::Stop);
         for handle in self.workers.drain(..).chain(self.leaving.drain(..)) {
             if handle.thread.join().is_err() {
-                self.shared.main_log.write(Level::Alert, format_args!("a worker thread panicked"));
+                self.shared.logs.main.write(Level::Alert, format_args!("a worker thread panicked"));
             }
         }
         finish_caches(&self.shared, cache_wait);
         self.exporting.finish(&self.shared);
-        self.shared.main_log.write(Level::Notice, format_args!("exit"));
+        self.shared.logs.main.write(Level::Notice, format_args!("exit"));
         self.log_writer.drain();
         ExitCode::SUCCESS
     }
@@ -413,9 +415,9 @@ impl Process {
 /// Writes what waits for cache directories, within this time.
 fn finish_caches(shared: &Shared, within: Duration) {
     let end = clock::now() + within;
-    for store in &shared.stores {
+    for store in &shared.zones.stores {
         if !store.flush(end.saturating_duration_since(clock::now())) {
-            shared.main_log.write(
+            shared.logs.main.write(
                 Level::Warn,
                 format_args!("cache zone \"{}\": not all responses were written to disk", store.name()),
             );

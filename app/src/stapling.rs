@@ -36,7 +36,7 @@ impl Stapler {
 }
 
 fn wanting(shared: &Shared) -> impl Iterator<Item = (&Stapling, &Arc<ServerTls>)> {
-    let servers = shared.configuration.http.servers.iter().zip(&shared.certificates);
+    let servers = shared.configuration.http.servers.iter().zip(&shared.handshakes.certificates);
     servers.filter_map(|(server, certificates)| {
         let stapling = server.settings.tls.as_ref()?.stapling.as_ref()?;
         Some((stapling, certificates.as_ref().filter(|_| stapling.file.is_none())?))
@@ -104,7 +104,7 @@ fn wanted(shared: &Shared, told: &mut HashSet<String>, is_first: bool) -> Vec<(A
                 Err(why) => {
                     let what = why.about(&leaf.name.display().to_string());
                     if told.insert(what.clone()) && !is_first {
-                        shared.main_log.write(Level::Warn, format_args!("{what}"));
+                        shared.logs.main.write(Level::Warn, format_args!("{what}"));
                     }
                     continue;
                 }
@@ -120,7 +120,7 @@ fn wanted(shared: &Shared, told: &mut HashSet<String>, is_first: bool) -> Vec<(A
 
 fn around(shared: &Shared, stapling: &Stapling, server: &Arc<ServerTls>) -> Stapled {
     Stapled {
-        log: shared.main_log.clone(),
+        log: shared.logs.main.clone(),
         resolver: stapling.resolver.map(|id| shared.resolvers[id.0 as usize].clone()),
         resolver_timeout: stapling.resolver_timeout,
         servers: vec![server.clone()],

@@ -71,7 +71,7 @@ pub fn start(start: Start) -> io::Result<Handle> {
             let runtime = match building.build_local(LocalOptions::default()) {
                 Ok(runtime) => runtime,
                 Err(error) => {
-                    shared.main_log.write(
+                    shared.logs.main.write(
                         Level::Emerg,
                         format_args!("cannot create the event loop of a worker: {error}"),
                     );
@@ -222,7 +222,7 @@ async fn chores(worker: Rc<Worker>) {
         for upstream in &generation.upstreams {
             upstream.look();
         }
-        for store in &generation.shared.stores {
+        for store in &generation.shared.zones.stores {
             store.maintain_when_due(Now::read());
         }
         drop(generation);

@@ -10,15 +10,17 @@ mod place;
 mod pace;
 mod index;
 mod files;
+mod bounds;
+mod complaints;
 mod doomed;
 mod watch;
 mod read;
+mod kept;
+mod tidy;
 mod write;
 mod load;
 mod unlinked;
-mod tidy;
 mod walk;
-mod purger;
 mod survey;
 mod keeper;
 
@@ -29,13 +31,14 @@ pub(crate) use read::Loaded;
 pub(crate) use write::Spool;
 
 use crate::now::Now;
-use files::Files;
-use millstream_conf::model::{CacheZone, Level, Pace};
+use bounds::Bounds;
+use doomed::Doomed;
+use kept::{Counters, KeptFiles};
+use millstream_conf::model::CacheZone;
 use millstream_telemetry::error_log::ErrorLogs;
-use place::{Directory, Tree};
+use place::Tree;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::{FlockOperation, flock};
-use std::fmt;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -43,45 +46,21 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
-use watch::Watch;
 
-/// Files that share a lock between checking the order and renaming or unlinking.
-const STRIPES: usize = 64;
 /// Prefix of temporary files, so that those left behind by a crash are recognised.
 const TEMPORARY: &str = ".millstream-";
-const QUIET: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub(crate) struct Disk {
-    tree: Tree,
+    kept: KeptFiles,
     /// The directory, locked together with all others that use it.
     held: Option<fs::File>,
     temporary: PathBuf,
-    files: Files,
-    doomed: doomed::Doomed,
-    watch: Watch,
+    doomed: Arc<Doomed>,
     wake: Arc<OwnedFd>,
-    stripes: [Mutex<()>; STRIPES],
     serial: AtomicU64,
-    max_size: AtomicU64,
-    min_free: AtomicU64,
-    most_files: AtomicU64,
-    /// Seconds.
-    inactive: AtomicU64,
-    paces: Mutex<Paces>,
     loaded: AtomicBool,
     failing: AtomicBool,
-    pub(crate) counters: Counters,
-    log: Mutex<Quiet>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Paces {
-    loader: Pace,
-    manager: Pace,
-    /// `None` with `purger=off`.
-    purger: Option<Pace>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -92,21 +71,6 @@ pub(crate) struct Identity {
     pub(crate) epoch: u64,
     /// Where the fill stands among the purges.
     pub(crate) born: u64,
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct Counters {
-    pub(crate) corrupt: AtomicU64,
-    pub(crate) errors: AtomicU64,
-    pub(crate) removed: AtomicU64,
-    pub(crate) unlinked: AtomicU64,
-}
-
-#[derive(Debug)]
-struct Quiet {
-    logs: ErrorLogs,
-    until: Option<Instant>,
-    unsaid: u64,
 }
 
 fn made(path: &Path) -> io::Result<u64> {
@@ -147,28 +111,18 @@ impl Disk {
         let shared = |held: &fs::File| flock(held, FlockOperation::NonBlockingLockShared).is_ok();
         let disk = Disk {
             held: fs::File::open(&tree.root).ok().filter(shared),
-            tree,
+            kept: KeptFiles::new(tree, Bounds::of(zone)),
             temporary,
-            files: Files::new(),
-            doomed: doomed::Doomed::default(),
-            watch: Watch::new(),
+            doomed: Arc::default(),
             wake: Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?),
-            stripes: [const { Mutex::new(()) }; STRIPES],
             serial: AtomicU64::new(0),
-            max_size: AtomicU64::new(0),
-            min_free: AtomicU64::new(0),
-            most_files: AtomicU64::new(0),
-            inactive: AtomicU64::new(0),
-            paces: Mutex::new(paces_of(zone)),
             loaded: AtomicBool::new(false),
             failing: AtomicBool::new(false),
-            counters: Counters::default(),
-            log: Mutex::new(Quiet { logs: ErrorLogs::default(), until: None, unsaid: 0 }),
         };
         disk.configure(zone, logs);
         // The one for files on their way is made by whoever writes the first, because it has to be that user's.
-        let elsewhere = Some(&disk.temporary).filter(|path| !path.starts_with(&disk.tree.root));
-        for directory in device.map(|_| &disk.tree.root).into_iter().chain(elsewhere) {
+        let elsewhere = Some(&disk.temporary).filter(|path| !path.starts_with(&disk.kept.tree.root));
+        for directory in device.map(|_| &disk.kept.tree.root).into_iter().chain(elsewhere) {
             let trial = disk.temporary_name(directory);
             private::file(&trial)?;
             fs::remove_file(&trial)?;
@@ -177,12 +131,8 @@ impl Disk {
     }
 
     pub(crate) fn configure(&self, zone: &CacheZone, logs: ErrorLogs) {
-        self.max_size.store(zone.max_size.unwrap_or(u64::MAX), Ordering::Relaxed);
-        self.min_free.store(zone.min_free, Ordering::Relaxed);
-        self.most_files.store(crate::key::most_keys(zone), Ordering::Relaxed);
-        self.inactive.store(zone.inactive.as_secs(), Ordering::Relaxed);
-        *lock(&self.paces) = paces_of(zone);
-        lock(&self.log).logs = logs;
+        self.kept.bounds.set(zone);
+        self.kept.complaints.set_logs(logs);
         self.make_again();
         self.wake();
     }
@@ -190,10 +140,10 @@ impl Disk {
     /// The directory itself may have been removed, and this process lack the rights to make it: those are a
     /// start's.
     fn make_again(&self) {
-        let elsewhere = Some(&self.temporary).filter(|path| !path.starts_with(&self.tree.root));
-        for directory in [&self.tree.root].into_iter().chain(elsewhere) {
+        let elsewhere = Some(&self.temporary).filter(|path| !path.starts_with(self.root()));
+        for directory in [&self.kept.tree.root].into_iter().chain(elsewhere) {
             if let Err(error) = private::directory(directory) {
-                self.fail("cannot create the directory", &error);
+                self.kept.fail("cannot create the directory", &error);
                 self.failing.store(true, Ordering::Relaxed);
             }
         }
@@ -218,11 +168,11 @@ impl Disk {
     }
 
     pub(crate) fn root(&self) -> &Path {
-        &self.tree.root
+        &self.kept.tree.root
     }
 
     pub(crate) fn max_size(&self) -> u64 {
-        self.max_size.load(Ordering::Relaxed)
+        self.kept.bounds.max_size()
     }
 
     pub(crate) fn is_loaded(&self) -> bool {
@@ -230,145 +180,76 @@ impl Disk {
     }
 
     pub(crate) fn index_cost(&self) -> u64 {
-        self.files.cost()
+        self.kept.index.cost()
     }
 
     pub(crate) fn size(&self) -> (u64, u64) {
-        (self.files.len(), self.files.bytes())
+        (self.kept.index.len(), self.kept.index.bytes())
     }
 
     /// Always true until the index is loaded.
     pub(crate) fn may_have(&self, name: &Name) -> bool {
-        !self.is_loaded() || self.files.contains(name)
+        !self.is_loaded() || self.kept.index.contains(name)
     }
 
     /// Marks the file as used, though the response comes from memory.
     pub(crate) fn touch(&self, name: &Name, now: Now) {
-        self.files.touch(name, second(now));
+        self.kept.index.touch(name, second(now));
     }
 
     #[cfg(test)]
     pub(crate) fn unused(&self, now: Now, inactive: u32) -> Vec<Name> {
-        self.files.inactive(second(now), inactive, usize::MAX, usize::MAX).0
+        self.kept.index.inactive(second(now), inactive, usize::MAX, usize::MAX).0
     }
 
     /// When the fill of a file was granted, in the order of this process; 0 if it is from before.
     pub(crate) fn order(&self, name: &Name) -> u64 {
-        self.files.order(name).unwrap_or(0)
+        self.kept.index.order(name).unwrap_or(0)
     }
 
     /// Whether a file exists, or may be about to be named by a fill that does not know of a purge of just
     /// now. Never waits.
     pub(crate) fn may_gain(&self, name: &Name) -> bool {
         // Whoever holds the stripe may have looked before the purge.
-        self.stripe(name).try_lock().is_err() || self.may_have(name)
+        self.kept.is_held(name) || self.may_have(name)
     }
 
-    /// Whether a file exists that is not newer than `before`. Blocks.
+    /// See [`KeptFiles::has_older`]. Blocks.
     pub(crate) fn has_older(&self, name: &Name, before: u64) -> bool {
-        let _stripe = lock(self.stripe(name));
-        let is_newer = self.files.order(name).is_some_and(|order| order >= before);
-        !is_newer && self.path(name).exists()
+        self.kept.has_older(name, before)
     }
 
     /// Unless it is newer than `before`.
     pub(crate) fn unlink(&self, name: &Name, before: u64) {
-        let _stripe = lock(self.stripe(name));
-        if self.files.order(name).is_some_and(|order| order >= before) {
-            return;
-        }
-        self.remove(name);
+        self.kept.unlink(name, before);
     }
 
-    /// The caller holds its stripe.
-    fn remove(&self, name: &Name) {
-        self.files.remove(name);
-        match fs::remove_file(self.path(name)) {
-            Ok(()) => _ = self.counters.removed.fetch_add(1, Ordering::Relaxed),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => self.report(format_args!("cannot remove a file: {error}")),
-        }
+    /// Removes a damaged file, if it has this identity.
+    pub(crate) fn discard_if(&self, name: &Name, id: u64) {
+        self.kept.discard_if(name, id);
     }
 
     pub(crate) fn path(&self, name: &Name) -> PathBuf {
-        self.tree.path(name)
+        self.kept.path(name)
     }
 
-    /// Call it before the file is opened or created, so that changes by others are noticed.
-    fn watch(&self, name: &Name) {
-        self.watch_directory(self.tree.directory(name));
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.kept.counters
     }
 
-    fn watch_directory(&self, directory: Directory) {
-        self.watched(self.watch.ensure(&self.tree, directory));
-    }
-
-    /// As [`Disk::watch`], after the directory had to be made.
-    fn watch_anew(&self, name: &Name) {
-        self.watched(self.watch.ensure_anew(&self.tree, self.tree.directory(name)));
-    }
-
-    fn watched(&self, outcome: io::Result<()>) {
-        if let Err(error) = outcome {
-            self.report(format_args!(
-                "cannot watch all directories: {error} (see fs.inotify.max_user_watches); files removed by other \
-                 programs are noticed by a check every 30 seconds"
-            ));
-        }
-    }
-
-    fn is_there(&self, directory: Directory) -> bool {
-        fs::symlink_metadata(self.tree.path_of(directory)).is_ok_and(|found| found.is_dir())
+    /// A file of this name is not read until what is returned is dropped.
+    pub(crate) fn doom(&self, name: Name) -> Sentence {
+        self.doomed.doom(name)
     }
 
     fn temporary_name(&self, directory: &Path) -> PathBuf {
         let serial = self.serial.fetch_add(1, Ordering::Relaxed);
         directory.join(format!("{TEMPORARY}{}-{serial}-{:p}", std::process::id(), self))
     }
-
-    fn stripe(&self, name: &Name) -> &Mutex<()> {
-        &self.stripes[usize::from(name[0]) % STRIPES]
-    }
-
-    /// Counts a failure and logs it, at most once a minute.
-    fn fail(&self, what: &str, error: &io::Error) {
-        self.counters.errors.fetch_add(1, Ordering::Relaxed);
-        self.report(format_args!(
-            "{what}: {error}; requests are still served, but responses are not stored on disk"
-        ));
-    }
-
-    /// Logs something that is no failure.
-    fn tell(&self, message: fmt::Arguments<'_>) {
-        let logs = lock(&self.log).logs.clone();
-        logs.write(Level::Notice, format_args!("cache \"{}\": {message}", self.tree.root.display()));
-    }
-
-    fn report(&self, message: fmt::Arguments<'_>) {
-        let now = millstream_net::clock::now();
-        let mut quiet = lock(&self.log);
-        if quiet.until.is_some_and(|until| now < until) {
-            quiet.unsaid += 1;
-            return;
-        }
-        quiet.until = now.checked_add(QUIET);
-        let (logs, unsaid) = (quiet.logs.clone(), std::mem::take(&mut quiet.unsaid));
-        drop(quiet);
-        let before = match unsaid {
-            0 => String::new(),
-            count => format!(" ({count} similar messages before)"),
-        };
-        logs.write(Level::Crit, format_args!("cache \"{}\": {message}{before}", self.tree.root.display()));
-    }
 }
 
 fn second(now: Now) -> u32 {
     u32::try_from(now.unix_seconds()).unwrap_or(0)
-}
-
-fn paces_of(zone: &CacheZone) -> Paces {
-    let purger = zone.purger.then_some(zone.purger_pace);
-    Paces { loader: zone.loader_pace, manager: zone.manager_pace, purger }
 }
 
 /// What these locks guard is consistent between any two statements that could panic.

@@ -8,6 +8,8 @@
 //! still the stored one is only read, whether it is used is only written when it is not set yet. Next: `memory`,
 //! which holds entries; `front`, which holds handles.
 
+mod marks;
+
 use crate::body::{Body, FileBody};
 use crate::coded::CodedBodies;
 use crate::footprint::{allocated, counted};
@@ -19,9 +21,10 @@ use crate::policy::{Lifetime, Needs, StaleCause};
 use crate::tags::Tags;
 use crate::vary::VaryFields;
 use bytes::Bytes;
+use marks::EntryMarks;
 use millstream_conf::model::ProxyCache;
 use millstream_wire::{Coding, Fields, packed};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -53,13 +56,7 @@ impl Variant {
 /// A stored response.
 #[derive(Debug)]
 pub struct Entry {
-    retired: AtomicBool,
-    used: AtomicBool,
-    /// Codings being made, each the bit of its number.
-    coding_claims: AtomicU8,
-    ahead_claimed: AtomicBool,
-    /// Not on disk in its present form: too much waited to be written, or a coded body has been made since.
-    unwritten: AtomicBool,
+    pub(crate) marks: EntryMarks,
     status: u16,
     fields_at: u32,
     body_at: u32,
@@ -123,11 +120,7 @@ impl Entry {
         // Keys and heads are bounded far below 4 GiB.
         let offset = |at: usize| u32::try_from(at).expect("a head is shorter than 4 GiB");
         Entry {
-            retired: AtomicBool::new(false),
-            used: AtomicBool::new(false),
-            coding_claims: AtomicU8::new(0),
-            ahead_claimed: AtomicBool::new(false),
-            unwritten: AtomicBool::new(false),
+            marks: EntryMarks::default(),
             status: head.status,
             fields_at: offset(key.len()),
             body_at: offset(body_at),
@@ -239,11 +232,11 @@ impl Entry {
 
     #[inline]
     pub fn is_retired(&self) -> bool {
-        self.retired.load(Ordering::Acquire)
+        self.marks.is_retired()
     }
 
     pub(crate) fn retire(&self) {
-        self.retired.store(true, Ordering::Release);
+        self.marks.retire();
         self.held().for_each(Held::leave);
     }
 
@@ -283,52 +276,18 @@ impl Entry {
         entry
     }
 
-    /// Marks it as used, and returns whether it was before. Written only if it is not set, so that a hot
-    /// entry's cache line stays shared.
-    #[inline]
-    pub(crate) fn mark_used(&self) -> bool {
-        let before = self.used.load(Ordering::Relaxed);
-        if !before {
-            self.used.store(true, Ordering::Relaxed);
-        }
-        before
-    }
-
     /// Whether it expires soon enough to be refreshed ahead, and no one has tried yet. Never in the first
     /// half of its life, or a short one would be refreshed without end.
     pub(crate) fn wants_refresh(&self, ahead: Duration, now: Now) -> bool {
         let until = self.lifetime().fresh_until;
         let life = until.saturating_sub(self.stored_at);
         until.saturating_sub(now.unix_milliseconds) <= milliseconds(ahead).min(life / 2)
-            && !self.ahead_claimed.load(Ordering::Relaxed)
-    }
-
-    /// True for exactly one caller: an entry is refreshed ahead once, whatever the result.
-    pub(crate) fn claim_ahead(&self) -> bool {
-        !self.ahead_claimed.swap(true, Ordering::Relaxed)
-    }
-
-    pub(crate) fn take_used(&self) -> bool {
-        self.used.load(Ordering::Relaxed) && self.used.swap(false, Ordering::Relaxed)
-    }
-
-    /// Whether it must still be written to disk.
-    pub(crate) fn is_unwritten(&self) -> bool {
-        self.unwritten.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn set_unwritten(&self, unwritten: bool) {
-        self.unwritten.store(unwritten, Ordering::Relaxed);
+            && !self.marks.is_ahead_claimed()
     }
 
     /// True for exactly one caller until it gives the claim back.
     pub(crate) fn claim_coding(&self, coding: Coding) -> bool {
-        let bit = 1 << coding.number();
-        self.coded_body(coding).is_none() && self.coding_claims.fetch_or(bit, Ordering::AcqRel) & bit == 0
-    }
-
-    pub(crate) fn unclaim_coding(&self, coding: Coding) {
-        self.coding_claims.fetch_and(!(1 << coding.number()), Ordering::Release);
+        self.coded_body(coding).is_none() && self.marks.claim_coding(coding)
     }
 
     /// False if that coding exists.

@@ -142,7 +142,7 @@ impl Fill {
     /// Without bounds it is read to its end and nothing lies in files for slow readers.
     pub fn hold_to(&mut self, bounds: FillBounds) {
         if let Some((store, _)) = self.right.as_ref().filter(|_| bounds.in_file > 0) {
-            store.memory.loans.move_to(&bounds.folder);
+            store.memory.shards.loans.move_to(&bounds.folder);
         }
         match bounds.arriving.filter(|_| self.is_storing()) {
             Some(arriving) => self.late.set(self.began.after(arriving).instant),
@@ -169,7 +169,7 @@ impl Fill {
             && let Some((store, grant)) = &self.right
         {
             let more = (self.held - self.counted).next_multiple_of(ROOM_STEP);
-            match store.memory.room(more, grant.key.hash()) {
+            match store.memory.shards.room(more, grant.key.hash()) {
                 Some(room) => {
                     self.counted += more;
                     self.progress.hold(room);
@@ -247,7 +247,7 @@ impl Fill {
             Mode::Passing => None,
         };
         if let Some((store, grant)) = self.right.take().filter(|_| entry.is_none()) {
-            store.memory.end(&grant);
+            grant.end(&store.memory);
         }
         self.progress.end(entry.as_ref());
         entry
@@ -256,7 +256,7 @@ impl Fill {
     async fn store_in_memory(&mut self) -> Option<Arc<Entry>> {
         let whole = self.whole().await?;
         let (store, grant) = self.right.as_ref()?;
-        let entry = self.entry(grant, Body::Memory(store.memory.loans.hold(whole)));
+        let entry = self.entry(grant, Body::Memory(store.memory.shards.loans.hold(whole)));
         let stored = store.memory.store(grant, &entry, self.began);
         if stored {
             store.save(&entry, grant.order, self.began);
@@ -277,11 +277,11 @@ impl Fill {
             return Some(join());
         }
         let (store, grant) = self.right.as_ref()?;
-        if !store.memory.reserve(length, 0, grant.key.hash()) {
+        if !store.memory.shards.reserve(length, 0, grant.key.hash()) {
             return None;
         }
         let whole = blocking::run(join).await;
-        store.memory.release(length, 0);
+        store.memory.shards.release(length, 0);
         Some(whole)
     }
 
@@ -370,7 +370,7 @@ impl Fill {
     fn stop_storing(&mut self, reason: Option<Reason>) {
         self.mode = Mode::Passing;
         if let Some((store, grant)) = &mut self.right {
-            store.memory.uncacheable(grant, reason, self.began);
+            grant.uncacheable(&store.memory, reason, self.began);
             grant.right = None;
         }
     }
@@ -379,7 +379,7 @@ impl Fill {
 impl Drop for Fill {
     fn drop(&mut self) {
         if let Some((store, grant)) = self.right.take() {
-            store.memory.end(&grant);
+            grant.end(&store.memory);
         }
         // Has no effect on one that has ended.
         self.progress.abort();

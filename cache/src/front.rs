@@ -225,7 +225,7 @@ impl Front {
     pub fn sweep(&mut self) {
         let count = self.sets.len();
         // What handles hold is not free to be used by others.
-        let most = if self.store.memory.loans.is_pressed() { count } else { SWEEP.min(count) };
+        let most = if self.store.memory.shards.loans.is_pressed() { count } else { SWEEP.min(count) };
         for offset in 0..most {
             let set = &mut self.sets[(self.swept + offset) % count];
             for hit in &mut set.hits {
@@ -261,7 +261,7 @@ impl Front {
                     && (entry.born() >= generation || self.store.memory.spares(entry))
                     && (conf.refresh_ahead.is_zero() || !entry.wants_refresh(conf.refresh_ahead, now));
                 return ours.then(|| {
-                    entry.mark_used();
+                    entry.marks.mark_used();
                     hit.clone()
                 });
             }

@@ -61,7 +61,7 @@ impl FillPermit {
             fits.then(|| self.store.memory.begin(&mut grant, head.view().vary(), request, make)).flatten();
         if begun.is_none() {
             let reason = (!fits).then_some(Reason::TooLarge);
-            self.store.memory.uncacheable(&grant, reason, now);
+            grant.uncacheable(&self.store.memory, reason, now);
         }
         let is_kept = begun.is_some();
         let progress = begun.unwrap_or_else(|| Progress::new(head.clone(), None));
@@ -90,7 +90,7 @@ impl FillPermit {
             if !told_apart || too_many_tags {
                 // It came to depend on fields that the stored body was not chosen by, or could not be purged by all of
                 // its tags: used now, not stored.
-                self.store.memory.end(&grant);
+                grant.end(&self.store.memory);
             } else if self.store.memory.store(&grant, &entry, now) {
                 self.store.save(&entry, grant.order, now);
             }
@@ -107,7 +107,7 @@ impl FillPermit {
         let Some(grant) = self.grant.take() else { return };
         match reason {
             Some(reason) if reason.is_of_request() && grant.right.is_none() => {}
-            _ => self.store.memory.uncacheable(&grant, reason, now),
+            _ => grant.uncacheable(&self.store.memory, reason, now),
         }
     }
 
@@ -128,7 +128,7 @@ impl FillPermit {
         if let Some(grant) = self.grant.take() {
             let number = number_of_key(grant.key.text());
             self.store.failures.note(number, now.unix_milliseconds, status);
-            self.store.memory.failed(&grant, told, now);
+            grant.failed(&self.store.memory, told, now);
         }
     }
 
@@ -137,7 +137,7 @@ impl FillPermit {
     #[must_use]
     pub fn aside(mut self, now: Now) -> FillPermit {
         if let Some(grant) = self.grant.as_mut().filter(|grant| grant.right.is_some()) {
-            self.store.memory.uncacheable(grant, None, now);
+            grant.uncacheable(&self.store.memory, None, now);
             grant.right = None;
         }
         self
@@ -164,7 +164,7 @@ impl FillPermit {
 impl Drop for FillPermit {
     fn drop(&mut self) {
         if let Some(grant) = self.grant.take().filter(|grant| grant.right.is_some()) {
-            self.store.memory.give_back(&grant);
+            grant.give_back(&self.store.memory);
         }
     }
 }
@@ -178,7 +178,7 @@ pub struct Awaited {
 
 impl Awaited {
     pub fn by_others(&self) -> bool {
-        self.store.memory.is_awaited(&self.grant)
+        self.grant.is_awaited(&self.store.memory)
     }
 }
 
@@ -236,7 +236,7 @@ impl Waiter {
                 },
                 Err(_) if few_until == Some(until) => {
                     self.patience.few_until = None;
-                    match self.store.memory.let_go(&self.grant, &self.slot) {
+                    match self.grant.let_go(&self.store.memory, &self.slot) {
                         true => match self.slot.leave() {
                             Some(outcome) => Some(outcome),
                             None => return Woken::Fill(self.beside()),
@@ -245,7 +245,7 @@ impl Waiter {
                     }
                 }
                 Err(_) => {
-                    let right = self.store.memory.take_over(&self.grant, &self.slot, conf.lock_age, until);
+                    let right = self.grant.take_over(&self.store.memory, &self.slot, conf.lock_age, until);
                     self.patience.aged_at = until.checked_add(conf.lock_age).unwrap_or(last);
                     right.map(Outcome::Right)
                 }
@@ -263,7 +263,7 @@ impl Waiter {
             Outcome::Right(right) => {
                 // It begins now: purges of the time it waited have nothing to do with it.
                 let born = self.store.memory.purges.generation();
-                match self.store.memory.take_right(&self.grant, right, born) {
+                match self.grant.take_right(&self.store.memory, right, born) {
                     true => Woken::Fill(self.permit(right, born)),
                     false => Woken::Retry,
                 }

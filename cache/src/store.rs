@@ -25,13 +25,13 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
+mod sight;
 mod tier;
 mod coding;
 mod recent;
 mod rate;
 mod wholes;
 mod purge;
-mod sight;
 
 #[cfg(test)]
 mod tests;
@@ -41,7 +41,7 @@ pub use purge::Purging;
 pub use rate::{Changed, Turn};
 pub use sight::{LineSight, Refusal, Sight};
 use tier::Tier;
-pub(crate) use tier::Writing;
+pub(crate) use tier::{Looking, Writing};
 pub use wholes::Sliced;
 use wholes::Wholes;
 
@@ -188,7 +188,7 @@ impl Store {
         };
         self.largest_in_memory.store(largest, Ordering::Relaxed);
         self.inactive.store(zone.inactive.as_secs(), Ordering::Relaxed);
-        self.memory.set_bounds(memory, most_keys(zone));
+        self.memory.shards.set_bounds(memory, most_keys(zone));
     }
 
     pub fn name(&self) -> &str {
@@ -219,13 +219,13 @@ impl Store {
     }
 
     pub fn stats(&self) -> StoreStats {
-        let (memory_bytes, memory_limit) = self.memory.bytes();
+        let (memory_bytes, memory_limit) = self.memory.shards.bytes();
         let stats = StoreStats {
-            keys: self.memory.cells(),
+            keys: self.memory.shards.cells(),
             memory_bytes,
             memory_limit,
-            filling_bytes: self.memory.filling(),
-            evictions: self.memory.evictions(),
+            filling_bytes: self.memory.shards.filling(),
+            evictions: self.memory.shards.evictions(),
             index_loaded: true,
             ..StoreStats::default()
         };
@@ -287,7 +287,7 @@ impl Store {
                 tier.tidy(&purged);
             }
             for entry in unwritten {
-                entry.set_unwritten(false);
+                entry.marks.set_unwritten(false);
                 store.save(&entry, entry.order, now);
             }
         });

@@ -43,7 +43,7 @@ pub fn write(request: &Request, now: Instant) -> Option<Ticket> {
 
 fn write_named(request: &Request, path: &Template, format: &LogFormat) -> Option<Ticket> {
     let settings = &request.location().settings;
-    let group = &request.generation.shared.log_groups[settings.logs.group?.0 as usize];
+    let group = &request.generation.shared.logs.groups[settings.logs.group?.0 as usize];
     let file = variables::value(path, request);
     if file_path::goes_up(&file, path.source.as_bytes()) {
         let file = String::from_utf8_lossy(&file);

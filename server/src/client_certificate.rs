@@ -23,7 +23,7 @@ pub fn judgement(request: &Request) -> Option<Result<(), Unverified>> {
 }
 
 fn clients(request: &Request) -> Option<&Arc<Clients>> {
-    request.generation.shared.clients.get(request.route.server.0 as usize)?.as_ref()
+    request.generation.shared.handshakes.clients.get(request.route.server.0 as usize)?.as_ref()
 }
 
 /// Whether a text contains the client's identity by certificate.

@@ -10,7 +10,7 @@ use millstream_telemetry::metrics::{Cause, CauseFamily, Finished, LimitOutcome};
 use std::time::{Duration, Instant};
 
 pub fn finished(request: &Request, now: Instant) {
-    let (zones, metrics) = (&request.generation.shared.status_zones, &request.worker.metrics);
+    let (zones, metrics) = (&request.generation.shared.zones.status, &request.worker.metrics);
     let location = zones.location(request.route.location);
     metrics.finished(
         zones.server(request.route.server),
@@ -35,19 +35,19 @@ pub fn finished(request: &Request, now: Instant) {
 }
 
 pub fn zones(request: &Request) -> (u32, u32) {
-    let zones = &request.generation.shared.status_zones;
+    let zones = &request.generation.shared.zones.status;
     (zones.server(request.route.server), zones.location(request.route.location))
 }
 
 pub fn missed(request: &mut Request, cause: Cause) {
-    let zone = request.generation.shared.status_zones.location(request.route.location);
+    let zone = request.generation.shared.zones.status.location(request.route.location);
     request.worker.metrics.miss(zone, cause, clock::wall().unix_milliseconds());
     request.cache.missed = Some((zone, cause));
 }
 
 /// Explains the miss of the request that fetched it, if any.
 pub fn not_stored(request: &mut Request, reason: Cause) {
-    let zone = request.generation.shared.status_zones.location(request.route.location);
+    let zone = request.generation.shared.zones.status.location(request.route.location);
     let metrics = &request.worker.metrics;
     metrics.miss(zone, reason, clock::wall().unix_milliseconds());
     if let Some((zone, cause)) = &mut request.cache.missed
@@ -68,12 +68,12 @@ fn missed_url(request: &Request, took: Duration) {
 }
 
 pub fn request_limited(request: &Request, zone: RequestZoneId, outcome: LimitOutcome) {
-    let zones = &request.generation.shared.status_zones;
+    let zones = &request.generation.shared.zones.status;
     request.worker.metrics.request_limited(zones.request_limit(zone), outcome);
 }
 
 pub fn connection_limited(request: &Request, zone: ConnectionZoneId, outcome: LimitOutcome) {
-    let zones = &request.generation.shared.status_zones;
+    let zones = &request.generation.shared.zones.status;
     request.worker.metrics.connection_limited(zones.connection_limit(zone), outcome);
 }
 
@@ -86,7 +86,7 @@ pub fn stale_on_error(request: &Request) {
 
 pub fn cache_zone(request: &Request) -> Option<u32> {
     let cache = request.location().settings.cache()?;
-    Some(request.generation.shared.status_zones.cache(cache.zone))
+    Some(request.generation.shared.zones.status.cache(cache.zone))
 }
 
 pub fn waited(request: &Request, time: Duration) {

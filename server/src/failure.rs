@@ -107,7 +107,7 @@ pub fn log(request: &Request, level: Level, what: Arguments<'_>) {
 }
 
 pub fn logs(request: &Request) -> &ErrorLogs {
-    &request.generation.shared.error_logs[request.route.location.0 as usize]
+    &request.generation.shared.logs.errors[request.route.location.0 as usize]
 }
 
 pub fn about(request: &Request, upstream: Option<&str>) -> About {

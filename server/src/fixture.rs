@@ -3,8 +3,8 @@
 //! Nothing is opened: no listener, no cache, no log file. What touches the network is tested with the real binary.
 
 use crate::admission;
-use crate::generation::{Bounds, Generation, Shared};
-use crate::left_out::LeftOut;
+use crate::generation::{Bounds, Generation, Handshakes, Shared, SharedLogs, Zones};
+use crate::reads::Reads;
 use crate::request::{ConnectionFacts, Request};
 use crate::route::server_name::HostTable;
 use crate::status_zones::StatusZones;
@@ -44,28 +44,30 @@ pub(crate) fn worker(http: &str) -> Rc<Worker> {
         bounds: Bounds { clients: 512, upstreams: 448, descriptors: 1024, kept_files: 100 },
         groups: groups.collect(),
         resolvers: Vec::new(),
-        stores: Vec::new(),
-        request_zones: Vec::new(),
-        connection_zones: Vec::new(),
-        log_sinks: Vec::new(),
-        log_groups: Vec::new(),
-        error_logs: conf.locations.iter().map(|_| ErrorLogs::new(Vec::new())).collect(),
-        main_log: ErrorLogs::new(Vec::new()),
-        tls: conf.listeners.iter().map(|_| None).collect(),
-        clients: Vec::new(),
-        certificates: Vec::new(),
-        connectors: Vec::new(),
+        zones: Zones {
+            stores: Vec::new(),
+            requests: Vec::new(),
+            connections: Vec::new(),
+            status: StatusZones::of(conf, &registry),
+        },
+        logs: SharedLogs {
+            main: ErrorLogs::new(Vec::new()),
+            errors: conf.locations.iter().map(|_| ErrorLogs::new(Vec::new())).collect(),
+            files: Vec::new(),
+            groups: Vec::new(),
+        },
+        handshakes: Handshakes {
+            acceptors: conf.listeners.iter().map(|_| None).collect(),
+            certificates: Vec::new(),
+            clients: Vec::new(),
+            connectors: Vec::new(),
+        },
         hosts: conf.listeners.iter().map(|listener| HostTable::new(conf, listener)).collect(),
         tracing: None,
         acme: Acme::default(),
-        status_zones: StatusZones::of(conf, &registry),
         registry: registry.clone(),
         recorder: Arc::default(),
-        keeps_sent_heads: true,
-        left_out: LeftOut::read_by(conf),
-        names_bodies: false,
-        names_body_files: false,
-        keeps_upstream_heads: true,
+        reads: Reads { sent_heads: true, upstream_heads: true, ..Reads::of(conf) },
         configuration,
     };
     let writer = LogWriter::start().expect("a thread can be started");

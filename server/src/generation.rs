@@ -4,10 +4,10 @@
 //! began with. Nothing in `Shared` is written after it is made, so reading it costs no shared write.
 //! Next: `worker`, which holds the current generation; `route`, which reads it.
 
-use crate::left_out::LeftOut;
 use crate::limit_zone::connections::ConnectionZone;
 use crate::limit_zone::requests::RequestZone;
 use crate::open_files::OpenFiles;
+use crate::reads::Reads;
 use crate::recorder::Recorder;
 use crate::route::last_host::LastHost;
 use crate::route::server_name::HostTable;
@@ -56,45 +56,50 @@ pub struct Shared {
     pub groups: Vec<Arc<Group>>,
     /// One per `Http::resolvers`.
     pub resolvers: Vec<Arc<Resolver>>,
-    /// One per `Http::cache_zones`.
-    pub stores: Vec<Arc<Store>>,
-    /// One per `Http::request_zones`.
-    pub request_zones: Vec<Arc<RequestZone>>,
-    /// One per `Http::connection_zones`.
-    pub connection_zones: Vec<Arc<ConnectionZone>>,
-    /// One per `Http::log_groups`.
-    pub log_groups: Vec<LogSink>,
-    /// One per `Http::log_files`.
-    pub log_sinks: Vec<LogSink>,
-    /// One per `Http::locations`.
-    pub error_logs: Vec<ErrorLogs>,
-    pub main_log: ErrorLogs,
-    /// One per `Http::listeners`; `None` for a plain one.
-    pub tls: Vec<Option<TlsAcceptor<ChooseCertificate>>>,
-    /// One per `Http::servers`; `None` without certificates.
-    pub certificates: Vec<Option<Arc<ServerTls>>>,
-    /// One per `Http::servers`; `None` if it requests no client certificates.
-    pub clients: Vec<Option<Arc<Clients>>>,
-    /// One per `Http::locations`; `None` without TLS upstream.
-    pub connectors: Vec<Option<Arc<TlsConnector>>>,
+    pub zones: Zones,
+    pub logs: SharedLogs,
+    pub handshakes: Handshakes,
     /// One per `Http::listeners`.
     pub hosts: Vec<HostTable>,
     pub tracing: Option<Arc<Tracing>>,
     pub acme: Acme,
-    pub status_zones: StatusZones,
     /// Counters of all workers, which outlive configurations; only the API reads them.
     pub registry: Arc<Registry>,
     /// The dashboard's last hour, which outlives configurations.
     pub recorder: Arc<Recorder>,
-    /// Whether a template reads `$sent_http_`, so that heads are kept for the log.
-    pub keeps_sent_heads: bool,
-    pub left_out: LeftOut,
-    /// Whether a cache key contains `$request_body`.
-    pub names_bodies: bool,
-    /// Whether anything reads `$request_body_file`.
-    pub names_body_files: bool,
-    /// Whether a template reads `$upstream_http_` or `$upstream_cookie_`.
-    pub keeps_upstream_heads: bool,
+    pub reads: Reads,
+}
+
+pub struct Zones {
+    /// One per `Http::cache_zones`.
+    pub stores: Vec<Arc<Store>>,
+    /// One per `Http::request_zones`.
+    pub requests: Vec<Arc<RequestZone>>,
+    /// One per `Http::connection_zones`.
+    pub connections: Vec<Arc<ConnectionZone>>,
+    pub status: StatusZones,
+}
+
+pub struct SharedLogs {
+    pub main: ErrorLogs,
+    /// One per `Http::locations`.
+    pub errors: Vec<ErrorLogs>,
+    /// One per `Http::log_files`.
+    pub files: Vec<LogSink>,
+    /// One per `Http::log_groups`.
+    pub groups: Vec<LogSink>,
+}
+
+/// What handshakes go by, on both sides.
+pub struct Handshakes {
+    /// One per `Http::listeners`; `None` for a plain one.
+    pub acceptors: Vec<Option<TlsAcceptor<ChooseCertificate>>>,
+    /// One per `Http::servers`; `None` without certificates.
+    pub certificates: Vec<Option<Arc<ServerTls>>>,
+    /// One per `Http::servers`: the authorities of its clients; `None` if it requests no client certificates.
+    pub clients: Vec<Option<Arc<Clients>>>,
+    /// One per `Http::locations`; `None` without TLS upstream.
+    pub connectors: Vec<Option<Arc<TlsConnector>>>,
 }
 
 /// A configuration on one worker.
@@ -111,10 +116,11 @@ impl Generation {
     pub fn new(shared: Arc<Shared>) -> Rc<Self> {
         let http = &shared.configuration.http;
         Rc::new(Generation {
-            fronts: shared.stores.iter().map(|store| RefCell::new(Front::new(store.clone()))).collect(),
+            fronts: shared.zones.stores.iter().map(|store| RefCell::new(Front::new(store.clone()))).collect(),
             upstreams: shared.groups.iter().cloned().map(LocalGroup::new).collect(),
             logs: shared
-                .log_sinks
+                .logs
+                .files
                 .iter()
                 .zip(&http.log_files)
                 .map(|(sink, file)| RefCell::new(AccessBuffer::new(sink.clone(), file)))

@@ -10,7 +10,7 @@ mod question;
 mod serving;
 
 use crate::exchange::{ProbeExtent, probe, probe_grpc};
-use crate::generation::{Generation, Shared};
+use crate::generation::Generation;
 use crate::request::Request;
 use crate::worker::Worker;
 use millstream_conf::model::{
@@ -56,7 +56,7 @@ async fn run(worker: Rc<Worker>) {
         }
     }
     for group in &generation.shared.groups {
-        checks.spawn_local(outliers::watch(group.clone(), generation.shared.main_log.clone()));
+        checks.spawn_local(outliers::watch(group.clone(), generation.shared.logs.main.clone()));
     }
     drop(generation);
     while checks.join_next().await.is_some() {}
@@ -229,8 +229,7 @@ impl HealthWatch {
 
     /// Publishes the result, and logs changes.
     fn tell(&self, peer: &Peer, found: Result<(), String>) {
-        let Shared { error_logs, .. } = &*self.generation.shared;
-        let log = &error_logs[self.place.1.0 as usize];
+        let log = &self.generation.shared.logs.errors[self.place.1.0 as usize];
         let check = (self.number, &self.conf.terms);
         let (name, what, asked) = match &self.conf.question {
             HealthQuestion::Get { uri, matches } => {

@@ -19,6 +19,7 @@ pub mod recorder;
 pub mod status_zones;
 pub mod variable_name;
 pub mod left_out;
+pub mod reads;
 pub mod generation;
 pub mod worker;
 pub mod cache_report;

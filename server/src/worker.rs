@@ -8,6 +8,7 @@
 #[cfg(test)]
 mod tests;
 
+mod waiting_room;
 mod tunnels;
 mod shortage;
 
@@ -30,6 +31,7 @@ use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 use tokio::task::AbortHandle;
 use tunnels::TunnelState;
+use waiting_room::WaitingRoom;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
@@ -51,13 +53,11 @@ pub struct Worker {
     watches: Cell<u32>,
     pub copies: Cell<usize>,
     /// New connections waiting for a slot.
-    waiting: Cell<usize>,
+    newcomers: WaitingRoom,
     /// Requests waiting for an upstream connection's slot.
-    waiting_for_upstream: Cell<usize>,
+    upstream_seekers: WaitingRoom,
     complained: Cell<Option<Instant>>,
     complained_of_copies: Cell<Option<Instant>>,
-    room: tokio::sync::Notify,
-    upstream_room: tokio::sync::Notify,
     emptied: tokio::sync::Notify,
 }
 
@@ -98,12 +98,10 @@ impl Worker {
             upstream_connections: Cell::new(0),
             watches: Cell::new(0),
             copies: Cell::new(0),
-            waiting: Cell::new(0),
-            waiting_for_upstream: Cell::new(0),
+            newcomers: WaitingRoom::default(),
+            upstream_seekers: WaitingRoom::default(),
             complained: Cell::new(None),
             complained_of_copies: Cell::new(None),
-            room: tokio::sync::Notify::new(),
-            upstream_room: tokio::sync::Notify::new(),
             emptied: tokio::sync::Notify::new(),
         })
     }
@@ -119,7 +117,7 @@ impl Worker {
     pub fn replace_generation(&self, generation: Rc<Generation>) {
         self.generation.replace(generation);
         self.wake_all();
-        self.tell_waiting();
+        self.newcomers.call_all();
     }
 
     pub fn stage(&self) -> Stage {
@@ -129,7 +127,7 @@ impl Worker {
     pub fn stop(&self, stage: Stage) {
         self.stage.set(stage);
         self.wake_all();
-        self.tell_waiting();
+        self.newcomers.call_all();
     }
 
     pub fn open_connections(&self) -> usize {
@@ -176,11 +174,11 @@ impl Worker {
 
     /// Waits while `worker_connections` are in use, after asking idle ones to close.
     pub async fn admit(self: &Rc<Self>) -> ConnectionSlot {
-        let _waiting = Waiting::new(&self.waiting);
+        let _waiting = self.newcomers.enter();
         let mut look_again = Deadline::new();
         loop {
             // Registered before looking, so that room which comes in between is not missed.
-            let room = self.room.notified();
+            let room = self.newcomers.called();
             if let Some(place) = self.place() {
                 return place;
             }
@@ -194,12 +192,12 @@ impl Worker {
 
     /// Whether a new connection waits for a slot: then connections close after their present request.
     pub fn is_short(&self) -> bool {
-        self.waiting.get() > 0
+        !self.newcomers.is_empty()
     }
 
     /// A slot for an upstream connection; `None` if slots or descriptors are short, or other requests wait.
     pub fn try_upstream(self: &Rc<Self>) -> Option<UpstreamPlace> {
-        if self.waiting_for_upstream.get() > 0 { None } else { self.upstream_place() }
+        if self.upstream_seekers.is_empty() { self.upstream_place() } else { None }
     }
 
     fn upstream_place(self: &Rc<Self>) -> Option<UpstreamPlace> {
@@ -225,12 +223,12 @@ impl Worker {
     /// Waits in line until `deadline`, or until waiting is pointless. Meanwhile upstream connections are not
     /// kept idle, and if slots are short idle clients are asked to close.
     pub async fn upstream(self: &Rc<Self>, deadline: &mut Deadline) -> Option<UpstreamPlace> {
-        let _waiting = Waiting::new(&self.waiting_for_upstream);
+        let _waiting = self.upstream_seekers.enter();
         self.clear_pools();
         let (began, mut look_again) = (clock::now(), Deadline::new());
         loop {
             // Registered before looking, so that room which comes in between is not missed.
-            let room = self.upstream_room.notified();
+            let room = self.upstream_seekers.called();
             if let Some(place) = self.upstream_place() {
                 return Some(place);
             }
@@ -247,10 +245,10 @@ impl Worker {
 
     /// A slot is free: requests being served come before new connections.
     fn tell_of_room(&self) {
-        if self.waiting_for_upstream.get() > 0 && self.has_upstream_room() {
-            self.upstream_room.notify_one();
+        if !self.upstream_seekers.is_empty() && self.has_upstream_room() {
+            self.upstream_seekers.call();
         } else {
-            self.room.notify_one();
+            self.newcomers.call();
         }
     }
 
@@ -267,34 +265,12 @@ impl Worker {
         }
     }
 
-    /// Wakes one new connection for good, and the others to look again.
-    fn tell_waiting(&self) {
-        self.room.notify_waiters();
-        self.room.notify_one();
-    }
-
     fn wake_all(&self) {
         for (_, entry) in self.connections.borrow().iter() {
             if let Some(waker) = &entry.waker {
                 waker.wake_by_ref();
             }
         }
-    }
-}
-
-/// Counts a new connection while it waits.
-struct Waiting<'a>(&'a Cell<usize>);
-
-impl<'a> Waiting<'a> {
-    fn new(count: &'a Cell<usize>) -> Self {
-        count.set(count.get() + 1);
-        Waiting(count)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
     }
 }
 
@@ -383,7 +359,7 @@ pub struct UpstreamPlace {
 
 impl Held for UpstreamPlace {
     fn may_idle(&self) -> bool {
-        self.worker.waiting_for_upstream.get() == 0
+        self.worker.upstream_seekers.is_empty()
     }
 }
 

@@ -268,6 +268,21 @@ impl Group {
         self.number.store(number, Ordering::Release);
     }
 
+    /// Nothing happens if the records are the same.
+    pub fn move_service(&self, server: &str, service: &str, records: &[ServiceRecord]) {
+        let moved = |server: &Server| server.service.as_ref().is_some_and(|known| known.records != records);
+        let moves = |known: &Server| known.is_of(server, Some(service)) && moved(known);
+        if !self.lock().servers.iter().any(moves) {
+            return;
+        }
+        self.publish(|servers| {
+            let services = servers.iter_mut().filter(|known| known.is_of(server, Some(service)));
+            for known in services.filter_map(|known| known.service.as_mut()) {
+                known.records = records.to_vec();
+            }
+        });
+    }
+
     /// By its name as written. Nothing happens if the addresses are the same.
     pub fn move_server(&self, name: &str, addresses: Vec<Address>) {
         let is_same = |known: &[Address]| {

@@ -88,10 +88,10 @@ pub(super) fn start(
         }
     };
     if let Some(note) = note {
-        process.shared.main_log.write(Level::Alert, format_args!("{note}"));
+        process.shared.logs.main.write(Level::Alert, format_args!("{note}"));
     }
     if !tells_stderr(&process.shared.configuration.main) {
-        log_findings(&diagnostics, &sources, &process.shared.main_log, Severity::Warning);
+        log_findings(&diagnostics, &sources, &process.shared.logs.main, Severity::Warning);
     }
     ready(&process.shared, &process.listenings);
     if let Some(mut waiting) = waiting {

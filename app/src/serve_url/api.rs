@@ -61,7 +61,7 @@ pub fn look(shared: &Shared, urls: &[String]) {
     let addresses: Vec<(PeerAddress, String)> =
         servers.map(|server| server.address.clone()).zip(urls.iter().cloned()).collect();
     let user = shared.configuration.main.user.as_ref().map(|user| user.name.clone());
-    let log = shared.main_log.clone();
+    let log = shared.logs.main.clone();
     let looking = std::thread::Builder::new().name("first look".into()).spawn(move || {
         addresses.iter().for_each(|(address, url)| tell(address, url, user.as_deref(), &log));
     });

@@ -6,8 +6,9 @@
 //!   wake ───────────────┴─▶ turn ─▶ wait until the next is due, an event comes or the cache is closed
 //! ```
 //! It sleeps in one system call and is woken by events and its own times, never to look whether something changed.
-//! Next: `watch`, `load`, `survey`, `unlinked`, `tidy` and `purger`, the work.
+//! Next: `watch`, `load`, `survey`, `unlinked` and `tidy`, the work.
 
+use super::Disk;
 use super::load::Listing;
 use super::pace::Round;
 use super::place::Name;
@@ -15,7 +16,6 @@ use super::survey::Survey;
 use super::unlinked::Recheck;
 use super::walk::Walk;
 use super::watch::{self, Happening};
-use super::{Disk, lock};
 use crate::file_format::FileHead;
 use crate::now::Now;
 use millstream_conf::model::Pace;
@@ -90,7 +90,7 @@ impl<Z: Zone> Keeper<Z> {
         let Some(disk) = self.disk.upgrade() else { return false };
         let more = self.listen(&disk);
         let next = self.work(&disk);
-        let inotify = disk.watch.descriptor();
+        let inotify = disk.kept.watch.descriptor();
         drop(disk);
         let timeout = if more { Duration::ZERO } else { next.saturating_duration_since(clock::now()) };
         let waited = watch::wait([Some(&*self.wake), inotify.as_deref()], timeout);
@@ -106,18 +106,18 @@ impl<Z: Zone> Keeper<Z> {
     fn listen(&mut self, disk: &Disk) -> bool {
         let (mut lost, mut returned) = (false, false);
         let zone = &self.zone;
-        let more = disk.watch.happened(|happening| match happening {
+        let more = disk.kept.watch.happened(|happening| match happening {
             Happening::Unlinked(name) => {
-                if let Some(key) = disk.unlinked(&name).filter(|&key| key != 0) {
+                if let Some(key) = disk.kept.unlinked(&name).filter(|&key| key != 0) {
                     zone.unlinked(&name, key);
                 }
             }
             // Where somebody made it again, what happened in it meanwhile is not known.
-            Happening::Vanished(directory) => returned |= disk.is_there(directory),
+            Happening::Vanished(directory) => returned |= disk.kept.is_there(directory),
             Happening::Lost => lost = true,
         });
         if lost {
-            disk.watch.renew();
+            disk.kept.watch.renew();
         }
         if lost || returned {
             self.recheck = Job { work: Some(Recheck::begin()), due: clock::now() };
@@ -128,14 +128,15 @@ impl<Z: Zone> Keeper<Z> {
     /// Does a round of everything that is due. Returns when something will be.
     fn work(&mut self, disk: &Disk) -> Instant {
         let now = clock::now();
-        let paces = *lock(&disk.paces);
+        let paces = disk.kept.bounds.paces();
         self.listing
             .turn(now, paces.loader.sleep, |listing| listing.step(disk, &mut Round::begin(paces.loader)));
         self.survey(disk, now, paces.loader);
         self.look_again(disk, now, paces.loader.sleep);
         if now >= self.tidy_at {
-            let more = disk.tidy(Now::read(), &mut Round::begin(paces.manager));
-            self.tidy_at = clock::now() + if more { paces.manager.sleep } else { disk.tidy_every() };
+            let more = disk.kept.tidy(Now::read(), &mut Round::begin(paces.manager));
+            self.tidy_at =
+                clock::now() + if more { paces.manager.sleep } else { disk.kept.bounds.tidy_every() };
         }
         if let Some(pace) = paces.purger {
             let latest = self.zone.purges();
@@ -145,8 +146,8 @@ impl<Z: Zone> Keeper<Z> {
             }
             let zone = &self.zone;
             self.walk.turn(now, pace.sleep, |walk| {
-                walk.step(disk, &mut Round::begin(pace), |name| {
-                    disk.remove_where(name, |head, born| zone.is_purged(head, born));
+                walk.step(&disk.kept, &mut Round::begin(pace), |name| {
+                    disk.kept.remove_where(name, |head, born| zone.is_purged(head, born));
                 })
             });
         }
@@ -171,7 +172,7 @@ impl<Z: Zone> Keeper<Z> {
         }
         let zone = &self.zone;
         self.survey.turn(now, pace.sleep, |survey| {
-            match survey.step(disk, &mut Round::begin(pace), |head| zone.meets(head)) {
+            match survey.step(&disk.kept, &mut Round::begin(pace), |head| zone.meets(head)) {
                 Some(true) => zone.has_met_all(),
                 Some(false) => {}
                 None => return true,
@@ -182,14 +183,14 @@ impl<Z: Zone> Keeper<Z> {
 
     /// Checks every file if not everything is reported: at once after a loss, periodically without inotify.
     fn look_again(&mut self, disk: &Disk, now: Instant, sleep: Duration) {
-        let is_blind = disk.watch.is_blind();
+        let is_blind = disk.kept.watch.is_blind();
         if is_blind && self.recheck.work.is_none() {
             self.recheck = Job { work: Some(Recheck::begin()), due: now + BLIND };
         }
         let zone = &self.zone;
         let pause = if is_blind { sleep } else { Duration::ZERO };
         self.recheck.turn(now, pause, |recheck| {
-            recheck.step(disk, |name, key| {
+            recheck.step(&disk.kept, |name, key| {
                 if key != 0 {
                     zone.unlinked(name, key);
                 }

@@ -20,8 +20,8 @@ pub(super) struct Listing {
 
 impl Listing {
     pub(super) fn begin(disk: &Disk) -> Listing {
-        let mut listing = Listing { open: Vec::with_capacity(disk.tree.levels.len() + 1) };
-        listing.enter(disk, &disk.tree.root, Directory::ROOT);
+        let mut listing = Listing { open: Vec::with_capacity(disk.kept.tree.levels.len() + 1) };
+        listing.enter(disk, &disk.kept.tree.root, Directory::ROOT);
         listing
     }
 
@@ -36,35 +36,35 @@ impl Listing {
             let (Ok(entry), directory) = (entry, *directory) else { continue };
             let name = entry.file_name();
             let name = name.as_encoded_bytes();
-            let width = disk.tree.levels.get(self.open.len() - 1).copied();
+            let width = disk.kept.tree.levels.get(self.open.len() - 1).copied();
             if name.starts_with(TEMPORARY.as_bytes()) {
                 remove_leftover(&entry.path());
             } else if let Some(below) = width.and_then(|width| directory.below(name, width)) {
                 self.enter(disk, &entry.path(), below);
             } else if width.is_none()
                 && let Some(name) = name_of(name)
-                && disk.tree.directory(&name) == directory
+                && disk.kept.tree.directory(&name) == directory
                 && let Ok(found) = entry.metadata()
             {
                 // How long it was unused before nobody knows; nginx begins to count anew too.
-                disk.files.note(name, found.len(), now);
+                disk.kept.index.note(name, found.len(), now);
                 if !round.takes() {
                     return true;
                 }
             }
         }
-        if disk.temporary != disk.tree.root {
+        if disk.temporary != disk.kept.tree.root {
             remove_leftovers(&disk.temporary);
         }
         disk.loaded.store(true, Ordering::Release);
         let (files, bytes) = disk.size();
-        disk.tell(format_args!("files listed: {files}, {bytes} bytes on the disk"));
+        disk.kept.tell(format_args!("files listed: {files}, {bytes} bytes on the disk"));
         false
     }
 
     /// Watched before it is read, so that later removals are reported.
     fn enter(&mut self, disk: &Disk, path: &Path, directory: Directory) {
-        disk.watch_directory(directory);
+        disk.kept.watch_directory(directory);
         if let Ok(entries) = fs::read_dir(path) {
             self.open.push((entries, directory));
         }

@@ -4,7 +4,7 @@
 //! and counted. A file of another key that shares the name is left alone. Next: `write`.
 
 use super::place::Name;
-use super::{Disk, lock, second};
+use super::{Disk, second};
 use crate::body::{self, Body, FileBody};
 use crate::file_format::{self, FIXED, FileHead, FileHeader};
 use crate::key::Key;
@@ -14,7 +14,6 @@ use millstream_wire::Coding;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::sync::atomic::Ordering;
 
 #[derive(Debug)]
 pub(crate) struct Loaded {
@@ -34,32 +33,32 @@ impl Disk {
         if self.doomed.has(name) {
             return None;
         }
-        self.watch(name);
+        self.kept.watch(name);
         match self.try_read(name, in_memory) {
             Ok(loaded) if loaded.head.key == key.bytes() => {
-                self.files.was_read(*name, loaded.size, second(now), key.hash());
+                self.kept.index.was_read(*name, loaded.size, second(now), key.hash());
                 Some(loaded)
             }
             // Of another key with this MD5: a miss, and whoever fills it takes the name over.
             Ok(_) => None,
             // Of an earlier version, or nginx's: nobody can read it, and nothing is wrong with it.
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {
-                let _stripe = lock(self.stripe(name));
-                self.remove(name);
+                let _stripe = self.kept.hold(name);
+                self.kept.remove(name);
                 None
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.files.remove(name);
+                self.kept.index.remove(name);
                 None
             }
             Err(error)
                 if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) =>
             {
-                self.discard(name);
+                self.kept.discard(name);
                 None
             }
             Err(error) => {
-                self.fail("cannot read a file", &error);
+                self.kept.fail("cannot read a file", &error);
                 None
             }
         }
@@ -70,40 +69,12 @@ impl Disk {
         self.try_read(name, 0).ok().filter(|loaded| loaded.head.key == key)
     }
 
-    fn discard(&self, name: &Name) {
-        let _stripe = lock(self.stripe(name));
-        self.remove_damaged(name);
-    }
-
-    /// The caller holds the name's stripe.
-    fn remove_damaged(&self, name: &Name) {
-        self.counters.corrupt.fetch_add(1, Ordering::Relaxed);
-        self.report(format_args!("a damaged file was removed: {}", self.path(name).display()));
-        self.remove(name);
-    }
-
-    /// Only if the file has this identity.
-    pub(crate) fn discard_if(&self, name: &Name, id: u64) {
-        let same = |file: File| read_header(&file).is_ok_and(|header| header.id == id);
-        let _stripe = lock(self.stripe(name));
-        if File::open(self.path(name)).is_ok_and(same) {
-            self.remove_damaged(name);
-        }
-    }
-
-    /// The head, and where its fill stands among the purges. Blocks.
-    pub(super) fn read_head(&self, name: &Name) -> io::Result<(FileHead, u64)> {
-        let file = File::open(self.path(name))?;
-        let header = read_header(&file)?;
-        Ok((read_head(&file, &header)?, header.born))
-    }
-
     fn try_read(&self, name: &Name, in_memory: u64) -> io::Result<Loaded> {
         let path = self.path(name);
         let file = File::open(&path)?;
         let header = read_header(&file)?;
         let table = body::read_table(&file, &header)?;
-        let head = read_head(&file, &header)?;
+        let head = head_of(&file, &header)?;
         let in_file = FileBody::new(path.into(), header.id, header.body_length);
         let mut coded = Vec::new();
         let body = if header.body_length <= in_memory {
@@ -129,7 +100,7 @@ impl Disk {
     }
 }
 
-fn read_header(file: &File) -> io::Result<FileHeader> {
+pub(super) fn read_header(file: &File) -> io::Result<FileHeader> {
     let mut fixed = [0; FIXED];
     file.read_exact_at(&mut fixed, 0)?;
     FileHeader::decode(&fixed).ok_or_else(|| match file_format::is_foreign(&fixed) {
@@ -151,7 +122,7 @@ fn read_coded(file: &File, header: &FileHeader) -> io::Result<Vec<(Coding, Bytes
     file_format::decode_coded(&bytes).ok_or_else(body::corrupt)
 }
 
-fn read_head(file: &File, header: &FileHeader) -> io::Result<FileHead> {
+pub(super) fn head_of(file: &File, header: &FileHeader) -> io::Result<FileHead> {
     // A length that passes for one, see `FileHeader::decode`; a file that is shorter ends the reading.
     let mut head = vec![0; header.head_length as usize];
     file.read_exact_at(&mut head, FIXED as u64)?;

@@ -4,7 +4,7 @@
 //! Heads are read, bodies are not, at the pace of `loader_files`, `loader_threshold` and `loader_sleep`. In a directory without files
 //! there is nothing to ask for. Next: `keeper`, which calls it.
 
-use super::Disk;
+use super::kept::KeptFiles;
 use super::pace::Round;
 use super::walk::Walk;
 use crate::file_format::FileHead;
@@ -25,12 +25,12 @@ impl Survey {
     /// After the last file: whether each was read.
     pub(super) fn step(
         &mut self,
-        disk: &Disk,
+        kept: &KeptFiles,
         round: &mut Round,
         mut meet: impl FnMut(&FileHead),
     ) -> Option<bool> {
         let is_partial = &mut self.is_partial;
-        let goes_on = self.walk.step(disk, round, |name| match disk.read_head(name) {
+        let goes_on = self.walk.step(kept, round, |name| match kept.read_head(name) {
             Ok((head, _)) => meet(&head),
             // What is gone, damaged or not ours is never answered from.
             Err(error) => {
@@ -50,7 +50,7 @@ impl Survey {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disk::Identity;
+    use crate::disk::{Disk, Identity};
     use crate::samples::{head, start, zone};
     use crate::{file_format, key};
     use millstream_telemetry::error_log::ErrorLogs;
@@ -72,7 +72,7 @@ mod tests {
             let (mut survey, mut met) = (Survey::begin(), Vec::new());
             let whole = loop {
                 let met = |head: &FileHead| met.push(String::from_utf8_lossy(&head.key).into_owned());
-                if let Some(whole) = survey.step(&disk, &mut Round::begin(zone.loader_pace), met) {
+                if let Some(whole) = survey.step(&disk.kept, &mut Round::begin(zone.loader_pace), met) {
                     break whole;
                 }
             };

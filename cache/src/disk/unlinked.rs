@@ -5,12 +5,8 @@
 //! file is looked for once, a few at a time. Next: `watch`, which tells; `keeper`, which calls.
 
 use super::files::Cursor;
+use super::kept::KeptFiles;
 use super::place::Name;
-use super::{Disk, lock};
-use std::fs;
-use std::io;
-use std::path::Path;
-use std::sync::atomic::Ordering;
 
 const BATCH: usize = 256;
 
@@ -25,10 +21,10 @@ impl Recheck {
     }
 
     /// `gone` gets each missing file. False after the last.
-    pub(super) fn step(&mut self, disk: &Disk, mut gone: impl FnMut(&Name, u64)) -> bool {
-        for name in &disk.files.names(&mut self.cursor, BATCH) {
-            disk.watch(name);
-            if let Some(key) = disk.unlinked(name) {
+    pub(super) fn step(&mut self, kept: &KeptFiles, mut gone: impl FnMut(&Name, u64)) -> bool {
+        for name in &kept.index.names(&mut self.cursor, BATCH) {
+            kept.watch(name);
+            if let Some(key) = kept.unlinked(name) {
                 gone(name, key);
             }
         }
@@ -36,30 +32,13 @@ impl Recheck {
     }
 }
 
-impl Disk {
-    /// Removes a file that no longer exists from the index. Returns the hash of its key, 0 if nothing of it
-    /// was in memory; `None` if it exists or was not known.
-    pub(super) fn unlinked(&self, name: &Name) -> Option<u64> {
-        let _stripe = lock(self.stripe(name));
-        let known = self.files.contains(name);
-        if !known || !is_gone(&self.path(name)) {
-            return None;
-        }
-        self.counters.unlinked.fetch_add(1, Ordering::Relaxed);
-        self.files.remove(name)
-    }
-}
-
-fn is_gone(path: &Path) -> bool {
-    let found = fs::symlink_metadata(path);
-    found.is_err_and(|error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::Disk;
     use crate::samples::zone;
     use millstream_telemetry::error_log::ErrorLogs;
+    use std::fs;
 
     #[test]
     fn where_nothing_is_told_every_file_is_looked_for_and_those_that_are_gone_are_found() {
@@ -69,18 +48,18 @@ mod tests {
         for number in 0..1000u16 {
             let mut name = [7; 16];
             name[..2].copy_from_slice(&number.to_le_bytes());
-            disk.files.insert(name, 1, 0, 0, u64::from(number));
+            disk.kept.index.insert(name, 1, 0, 0, u64::from(number));
             if number % 2 == 0 {
                 fs::create_dir_all(disk.path(&name).parent().expect("a directory")).expect("made");
                 fs::write(disk.path(&name), b"").expect("written");
             }
         }
         let (mut recheck, mut gone, mut steps) = (Recheck::begin(), Vec::new(), 1);
-        while recheck.step(&disk, |_, key| gone.push(key)) {
+        while recheck.step(&disk.kept, |_, key| gone.push(key)) {
             steps += 1;
         }
         gone.sort_unstable();
         assert_eq!(gone, (0..1000).filter(|key| key % 2 == 1).collect::<Vec<u64>>());
-        assert_eq!((steps, disk.files.len()), (4, 500));
+        assert_eq!((steps, disk.kept.index.len()), (4, 500));
     }
 }

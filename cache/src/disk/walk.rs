@@ -1,9 +1,9 @@
 //! A walk over every file of a zone, a round at a time: each that was there at its beginning is met.
 //!
-//! Next: `purger` and `survey`, which go for one.
+//! Next: `survey` and `keeper`, which go for one.
 
-use super::Disk;
 use super::files::Cursor;
+use super::kept::KeptFiles;
 use super::pace::Round;
 use super::place::Name;
 
@@ -21,13 +21,13 @@ impl Walk {
     }
 
     /// False after the last file.
-    pub(super) fn step(&mut self, disk: &Disk, round: &mut Round, mut meet: impl FnMut(&Name)) -> bool {
+    pub(super) fn step(&mut self, kept: &KeptFiles, round: &mut Round, mut meet: impl FnMut(&Name)) -> bool {
         loop {
             if self.names.is_empty() {
                 if self.cursor.is_end() {
                     return false;
                 }
-                self.names = disk.files.names(&mut self.cursor, BATCH);
+                self.names = kept.index.names(&mut self.cursor, BATCH);
                 // Taken from the end, so the highest has to be last.
                 self.names.reverse();
             }

@@ -4,7 +4,7 @@
 //! fails removes what it made, is counted, and costs the answer nothing. Next: `store`, which decides what is written.
 
 use super::place::Name;
-use super::{Disk, Identity, lock, private, second};
+use super::{Disk, Identity, private, second};
 use crate::body::FileBody;
 use crate::file_format::{BlockChecksums, FIXED, FileHeader};
 use crate::now::Now;
@@ -82,7 +82,7 @@ impl Drop for Spool {
 impl Disk {
     /// `expected` is the length of the body if known. Blocks.
     pub(crate) fn begin(&self, head: &[u8], identity: Identity, expected: u64) -> Option<Spool> {
-        if !self.make_room(expected) {
+        if !self.kept.make_room(expected) {
             return None;
         }
         match self.try_begin(head, identity) {
@@ -146,12 +146,12 @@ impl Disk {
         is_current: impl FnOnce() -> bool,
     ) -> Option<FileBody> {
         let size = spool.header.file_length().unwrap_or(u64::MAX);
-        if !self.make_room(size) {
+        if !self.kept.make_room(size) {
             return None;
         }
         let path = self.path(name);
-        let _stripe = lock(self.stripe(name));
-        if !is_current() || self.files.order(name).is_some_and(|newest| newest > order) {
+        let _stripe = self.kept.hold(name);
+        if !is_current() || self.kept.index.order(name).is_some_and(|newest| newest > order) {
             return None;
         }
         let named = spool.seal().and_then(|()| {
@@ -164,13 +164,13 @@ impl Disk {
         }
         spool.path = None;
         self.failing.store(false, Ordering::Relaxed);
-        self.files.insert(*name, size, second(now), order, key);
+        self.kept.index.insert(*name, size, second(now), order, key);
         Some(FileBody::new(path.into(), spool.header.id, spool.header.body_length))
     }
 
     fn write_failed(&self, error: &io::Error) {
         self.failing.store(true, Ordering::Relaxed);
-        self.fail("cannot write a file", error);
+        self.kept.fail("cannot write a file", error);
     }
 
     /// For an entry whose head has changed. Blocks.
@@ -185,7 +185,7 @@ impl Disk {
     /// Makes missing directory levels: they are created when first needed, and may have been removed since.
     /// Watched before the file exists, so that its removal is noticed.
     fn rename(&self, temporary: &Path, name: &Name, path: &Path) -> io::Result<()> {
-        self.watch(name);
+        self.kept.watch(name);
         fs::rename(temporary, path).or_else(|error| {
             if error.kind() != io::ErrorKind::NotFound {
                 return Err(error);
@@ -193,7 +193,7 @@ impl Disk {
             if let Some(directory) = path.parent() {
                 private::directory(directory)?;
             }
-            self.watch_anew(name);
+            self.kept.watch_anew(name);
             fs::rename(temporary, path)
         })
     }

@@ -7,6 +7,7 @@ use crate::memory::Asked;
 use crate::now::Now;
 use crate::permit::FillPermit;
 use crate::policy::Asker;
+use crate::store::Looking;
 use millstream_conf::model::ProxyCache;
 use millstream_wire::Fields;
 use std::rc::Rc;
@@ -32,7 +33,7 @@ impl DiskProbe {
         for _ in 0..PROBES {
             let store = permit.store().clone();
             let grant = permit.grant().clone();
-            let unkept = store.look(&grant, request, now).await;
+            let unkept = Looking::look(&store, &grant, request, now).await;
             // The line has ended; if this future was dropped before, the permit has given it back.
             drop(permit);
             if let Some(entry) = unkept {

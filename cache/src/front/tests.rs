@@ -7,6 +7,7 @@ use crate::permit::Woken;
 use crate::policy::StaleCause;
 use crate::progress::Follower;
 use crate::samples::{begin, conf, fill, head, headers, lifetime, miss, ready, start, store, zone};
+use crate::store::{CodingPermit, Sight};
 use bytes::Bytes;
 use millstream_conf::model::UseStale;
 use millstream_wire::Coding;
@@ -306,7 +307,7 @@ fn a_body_is_coded_by_one_and_counted() {
     let (hit, store) = (fresh(get(&mut front, &conf(), now)), front.store().clone());
     let before = store.stats().memory_bytes;
     for coding in Coding::ALL {
-        let claim = || store.claim_coding(&hit.entry, coding);
+        let claim = || CodingPermit::claim(&store, &hit.entry, coding);
         let permit = claim().expect("the first");
         assert!(claim().is_none());
         drop(permit);

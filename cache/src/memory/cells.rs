@@ -180,7 +180,7 @@ impl Cell {
 
     /// Takes the entry's mark over for both hands. Returns whether it was set.
     pub(crate) fn see_mark(&mut self) -> bool {
-        let used = self.entry.as_ref().is_some_and(|entry| entry.take_used());
+        let used = self.entry.as_ref().is_some_and(|entry| entry.marks.take_used());
         self.touch_if(used);
         used
     }

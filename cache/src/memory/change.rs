@@ -4,19 +4,19 @@
 //! purge. Waiters are woken after the lock. Next: `right`, what the holder of the right does beside storing; `permit`, whose values
 //! call these.
 
+use super::Memory;
 use super::cells::{Cell, is_gone};
-use super::lookup::Grant;
+use super::grant::Grant;
 use super::shard::After;
 use super::slot::{Full, Slot};
-use super::{Memory, Shard};
 use crate::entry::{Entry, Variant};
-use crate::key::Key;
+use crate::key::{self, Key};
 use crate::now::Now;
 use crate::progress::Progress;
+use crate::purges::Verdict;
 use crate::vary::VaryFields;
 use millstream_wire::Fields;
 use std::sync::Arc;
-use std::task::Waker;
 
 #[derive(Debug)]
 pub(crate) struct Gone {
@@ -59,8 +59,8 @@ impl Memory {
     ) -> Option<Arc<Progress>> {
         let cost = Slot::cost(&grant.key, None) + 16 + request.bytes().len() as u64;
         // Most of the time the cell is there and this is given back at once.
-        let mut paid = self.reserve(cost, 1, grant.key.hash()).then_some(cost);
-        let progress = self.change(&grant.key.clone(), |shard, index, after| {
+        let mut paid = self.shards.reserve(cost, 1, grant.key.hash()).then_some(cost);
+        let progress = self.shards.change(&grant.key.clone(), |shard, index, after| {
             let index = match index {
                 Some(index) => index,
                 // The place of a fill beside the line was needed for something else.
@@ -87,7 +87,7 @@ impl Memory {
             Some(progress)
         });
         if let Some(cost) = paid {
-            self.release(cost, 1);
+            self.shards.release(cost, 1);
         }
         progress
     }
@@ -100,11 +100,11 @@ impl Memory {
     pub(crate) fn put(&self, grant: &Grant, entry: &Arc<Entry>, now: Now) -> Put {
         let values = entry.variant.as_ref().map(|variant| variant.values.clone());
         let cost = entry.cost() + Slot::cost_with_entry(values.as_deref());
-        if !self.reserve(cost, 1, grant.key.hash()) {
-            self.end(grant);
+        if !self.shards.reserve(cost, 1, grant.key.hash()) {
+            grant.end(self);
             return Put::NoRoom;
         }
-        let stored = self.change(&grant.key, |shard, index, after| {
+        let stored = self.shards.change(&grant.key, |shard, index, after| {
             let purged = self.purged_at(grant.key.hash()) > grant.order
                 || self.purges.rules().go_for(entry.born(), entry.head().tags, grant.key.text());
             let index = index.unwrap_or_else(|| shard.add(grant.key.clone()));
@@ -136,14 +136,14 @@ impl Memory {
             stored
         });
         if stored != Put::Stored {
-            self.release(cost, 1);
+            self.shards.release(cost, 1);
         }
         stored
     }
 
     /// Removes an unusable entry, if it is still the stored one.
     pub(crate) fn forget(&self, entry: &Arc<Entry>) {
-        self.change(&Key::new(entry.key(), self.hash(entry.key())), |shard, index, after| {
+        self.shards.change(&Key::new(entry.key(), self.hash(entry.key())), |shard, index, after| {
             let Some(index) = index else { return };
             let slot = shard.slot(index);
             let same = |cell: &Cell| cell.entry.as_ref().is_some_and(|held| Arc::ptr_eq(held, entry));
@@ -159,7 +159,7 @@ impl Memory {
         let hash = self.hash(key);
         let (order, before) = self.mark_purged(hash);
         let key = Key::new(key, hash);
-        self.change(&key, |shard, index, after| {
+        self.shards.change(&key, |shard, index, after| {
             let Some(index) = index else {
                 return Gone { order, before, variants: Vec::new(), stored: false };
             };
@@ -183,30 +183,29 @@ impl Memory {
         })
     }
 
-    pub(super) fn cell(&self, grant: &Grant, change: impl FnOnce(&mut Cell, &mut After)) {
-        self.change(&grant.key, |shard, index, after| {
-            if let Some(index) = index {
-                let slot = shard.slot(index);
-                if let Some(at) = slot.position(grant.values.as_deref()) {
-                    change(&mut slot.cells[at], after);
-                }
-            }
-        });
+    /// Makes everything stored under a key stale, and fills unavailable to later requests. The rule is in
+    /// force already; without the key in memory there is nothing to do. Returns whether anything was stored.
+    pub(crate) fn obey_now(&self, key: &[u8], now: Now) -> bool {
+        let hash = self.hash(key);
+        self.shards.change(&Key::new(key, hash), |shard, index, after| {
+            let Some(index) = index else { return false };
+            let (generation, slot) = (self.purges.generation(), shard.slot(index));
+            let stored = slot.cells.iter().any(|cell| cell.entry.is_some());
+            (0..slot.cells.len()).for_each(|at| slot.obey(at, (&self.purges, generation), now, after));
+            stored
+        })
     }
 
-    pub(super) fn change<T>(
-        &self,
-        key: &Key,
-        change: impl FnOnce(&mut Shard, Option<u32>, &mut After) -> T,
-    ) -> T {
-        let mut after = After::default();
-        let mut shard = self.shard(key.hash());
-        let index = shard.find(key.hash(), key.bytes());
-        let outcome = change(&mut shard, index, &mut after);
-        drop(shard);
-        self.free(after.freed);
-        after.wake.into_iter().for_each(Waker::wake);
-        outcome
+    /// Whether an entry in a worker's hands may still be used.
+    #[cold]
+    pub(crate) fn spares(&self, entry: &Entry) -> bool {
+        match self.purges.verdict(entry.born(), entry.head().tags, key::text(entry.key())) {
+            Verdict::Untouched(upto) => {
+                entry.checked_upto(upto);
+                true
+            }
+            Verdict::Soft { .. } | Verdict::Hard => false,
+        }
     }
 }
 

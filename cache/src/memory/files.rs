@@ -2,14 +2,15 @@
 //!
 //! Which variant is in which file is `variants`' to say. Next: `change`, everything else that changes a key.
 
-use super::Memory;
 use super::change::{end_line, settle_vary, take_entry};
-use super::lookup::Grant;
+use super::grant::Grant;
 use super::shard::After;
+use super::shards::Shards;
 use super::slot::Slot;
 use crate::key::Key;
 use crate::variants::{self, BaseFile, FileName, OwnFile};
 use crate::vary::VaryFields;
+use std::sync::Arc;
 
 impl Slot {
     pub(crate) fn file_name(&self, values: Option<&[u8]>) -> FileName {
@@ -21,7 +22,15 @@ impl Slot {
     }
 }
 
-impl Memory {
+/// Whose file was removed.
+pub(super) enum Unlinked {
+    Nothing,
+    Variant,
+    /// The key's own: nothing of it counts any more.
+    Key(Arc<Key>),
+}
+
+impl Shards {
     pub(crate) fn found_on_disk(&self, grant: &Grant, own: &OwnFile) {
         let vary = own.variant.as_ref().map(|variant| variant.fields.clone());
         self.change(&grant.key, |shard, index, after| {
@@ -65,9 +74,8 @@ impl Memory {
         shard.slot(index).base.as_deref().cloned()
     }
 
-    /// A file was removed of a key of which only the hash is known: if the key's own, everything of the key
-    /// goes as by a purge; if a variant's, the variant goes. Returns whether there was such a key.
-    pub(crate) fn unlinked(&self, hash: u64, name: &FileName) -> bool {
+    /// A file was removed of a key of which only the hash is known. If it was a variant's, the variant goes.
+    pub(super) fn unlinked(&self, hash: u64, name: &FileName) -> Unlinked {
         let place = |slot: &Slot| {
             slot.cells.iter().position(|cell| {
                 cell.values.as_deref().is_some_and(|values| variants::beside(slot.key(), values) == *name)
@@ -76,12 +84,9 @@ impl Memory {
         let mut after = After::default();
         let mut shard = self.shard(hash);
         if let Some(index) = shard.find_by(hash, |slot| variants::own(slot.key()) == *name) {
-            let key = shard.slot(index).shared_key();
-            drop(shard);
-            self.purge(key.bytes());
-            return true;
+            return Unlinked::Key(shard.slot(index).shared_key());
         }
-        let Some(index) = shard.find_by(hash, |slot| place(slot).is_some()) else { return false };
+        let Some(index) = shard.find_by(hash, |slot| place(slot).is_some()) else { return Unlinked::Nothing };
         let slot = shard.slot(index);
         if let Some(at) = place(slot) {
             take_entry(slot, at, &mut after);
@@ -89,6 +94,6 @@ impl Memory {
         shard.remove_if_empty(index);
         drop(shard);
         self.free(after.freed);
-        true
+        Unlinked::Variant
     }
 }

@@ -2,15 +2,17 @@
 //!
 //! It decides; the values that carry the rights it grants are made in `permit` and `front`. Next: `change`.
 
+use super::Memory;
 use super::cells::Cell;
-use super::shard::After;
+use super::grant::Grant;
+use super::obey::as_ruled;
+use super::shard::{After, Shard};
 use super::slot::{Full, Slot};
-use super::{Memory, Shard};
 use crate::entry::Entry;
 use crate::key::Key;
 use crate::line::{Line, Purpose, WaiterSlot};
 use crate::now::Now;
-use crate::policy::{Asker, Needs, StaleCause};
+use crate::policy::{Asker, Needs, Reason, StaleCause};
 use millstream_conf::model::ProxyCache;
 use millstream_wire::Fields;
 use std::sync::Arc;
@@ -32,21 +34,6 @@ pub(crate) struct Asked<'a> {
     pub(crate) since: u64,
 }
 
-#[derive(Debug, Clone)]
-pub(crate) struct Grant {
-    pub(crate) key: Arc<Key>,
-    pub(crate) values: Option<Arc<[u8]>>,
-    /// The right to move the line on; `None` for a fill beside any line.
-    pub(crate) right: Option<u64>,
-    pub(crate) order: u64,
-    /// Where it stands among the purges.
-    pub(crate) born: u64,
-    /// When it was looked up; `None` for a request that did not look, which says little about those who do.
-    pub(crate) since: Option<Instant>,
-    /// Who asks by it: a response to a client with a credential says nothing about those to others.
-    pub(crate) asker: Asker,
-}
-
 pub(crate) enum Found {
     Fresh(Arc<Entry>),
     Ahead(Arc<Entry>, Grant),
@@ -66,6 +53,30 @@ pub(crate) struct Patience {
     pub(crate) few_until: Option<Instant>,
 }
 
+pub(crate) struct Seen {
+    pub(crate) entries: Vec<Arc<Entry>>,
+    /// Which of them the request would get.
+    pub(crate) chosen: Option<usize>,
+    pub(crate) absent_on_disk: bool,
+    pub(crate) uses: u32,
+    pub(crate) uncacheable_until: i64,
+    /// Why the last response was not stored, and when.
+    pub(crate) refused: Option<(Reason, i64)>,
+    /// Purpose of the line, whether it streams, and the number of waiters.
+    pub(crate) line: Option<(Purpose, bool, usize)>,
+}
+
+impl Seen {
+    fn tell(&mut self, cell: &Cell) {
+        self.absent_on_disk = cell.absent_on_disk;
+        self.uses = cell.uses;
+        self.uncacheable_until = cell.uncacheable_until;
+        let at = cell.uncacheable_until.saturating_sub(i64::from(cell.paused_for) * 1000);
+        self.refused = cell.refused.map(|reason| (reason, at));
+        self.line = cell.line.as_ref().map(|line| (line.purpose, line.progress.is_some(), line.waiting()));
+    }
+}
+
 /// A cell had to be made and was not paid for yet.
 struct Unpaid(u64);
 
@@ -82,15 +93,15 @@ impl Memory {
         let mut after = After::default();
         let mut paid = None;
         let found = loop {
-            let mut shard = self.shard(asked.hash);
+            let mut shard = self.shards.shard(asked.hash);
             match self.decide(&mut shard, asked, &on_disk, &mut paid, &mut after) {
                 Ok(found) => break found,
                 Err(Unpaid(cost)) => {
                     drop(shard);
                     if let Some(less) = paid.replace(cost) {
-                        self.release(less, 1);
+                        self.shards.release(less, 1);
                     }
-                    if !self.reserve(cost, 1, asked.hash) {
+                    if !self.shards.reserve(cost, 1, asked.hash) {
                         paid = None;
                         break Found::Scarce;
                     }
@@ -98,20 +109,52 @@ impl Memory {
             }
         };
         if let Some(cost) = paid {
-            self.release(cost, 1);
+            self.shards.release(cost, 1);
         }
-        self.free(after.freed);
+        self.shards.free(after.freed);
         after.wake.into_iter().for_each(Waker::wake);
         found
     }
 
     pub(crate) fn peek(&self, key: &[u8], request: Fields<'_>) -> Option<Arc<Entry>> {
         let hash = self.hash(key);
-        let mut shard = self.shard(hash);
+        let mut shard = self.shards.shard(hash);
         let index = shard.find(hash, key)?;
         let slot = shard.slot(index);
         let at = slot.position(slot.values(request).as_deref())?;
         slot.cells[at].entry.clone()
+    }
+
+    /// Without counting as a use and without a change.
+    pub(crate) fn look_at(&self, key: &[u8], request: Fields<'_>, now: Now) -> Option<Seen> {
+        let hash = self.hash(key);
+        let mut shard = self.shards.shard(hash);
+        let index = shard.find(hash, key)?;
+        let slot = shard.slot(index);
+        let rules = self.purges.rules();
+        let values = slot.values(request);
+        let mut seen = Seen {
+            entries: Vec::new(),
+            chosen: None,
+            absent_on_disk: false,
+            uses: 0,
+            uncacheable_until: 0,
+            refused: None,
+            line: None,
+        };
+        for cell in slot.cells.iter() {
+            let is_chosen = cell.values.as_deref() == values.as_deref();
+            if let Some(entry) = cell.entry.as_ref().and_then(|entry| as_ruled(&rules, entry, now)) {
+                if is_chosen {
+                    seen.chosen = Some(seen.entries.len());
+                }
+                seen.entries.push(entry);
+            }
+            if is_chosen {
+                seen.tell(cell);
+            }
+        }
+        Some(seen)
     }
 
     fn decide(
@@ -154,7 +197,7 @@ impl Memory {
             }
         };
         let born = self.purges.generation();
-        self.obey(slot, at, born, asked.now, after);
+        slot.obey(at, (&self.purges, born), asked.now, after);
         let may_be_on_disk = slot.cells[at].entry.is_none()
             && !slot.cells[at].absent_on_disk
             && on_disk(slot, values.as_deref());
@@ -164,7 +207,7 @@ impl Memory {
         let is_for_others = cell.entry.as_ref().is_some_and(|entry| !entry.meets(asked.needs()));
         if let Some(entry) = cell.entry.as_ref().filter(|entry| !is_for_others && entry.order >= asked.since)
         {
-            let hot = entry.mark_used() | cell.touched;
+            let hot = entry.marks.mark_used() | cell.touched;
             if entry.is_fresh(asked.now) && !(hot && refreshes_ahead(cell, entry, asked)) {
                 return Ok(Found::Fresh(entry.clone()));
             }
@@ -199,7 +242,7 @@ fn refreshes_ahead(cell: &Cell, entry: &Entry, asked: &Asked<'_>) -> bool {
         && cell.line.is_none()
         && asked.now.unix_milliseconds >= cell.uncacheable_until
         && entry.wants_refresh(window, asked.now)
-        && entry.claim_ahead()
+        && entry.marks.claim_ahead()
 }
 
 fn ahead(cell: &mut Cell, entry: Arc<Entry>, grant: Grant, now: Instant) -> Found {

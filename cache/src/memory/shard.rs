@@ -235,7 +235,7 @@ impl Shard {
                 let cell = &slot.cells[at];
                 if !cell.is_pinned() && cell.entry.as_deref().is_some_and(&purged) {
                     tell(slot, cell, Swept::Purged);
-                } else if cell.entry.as_ref().is_some_and(|entry| entry.is_unwritten()) {
+                } else if cell.entry.as_ref().is_some_and(|entry| entry.marks.is_unwritten()) {
                     tell(slot, cell, Swept::Unwritten);
                 }
             }

@@ -6,6 +6,7 @@ use crate::front::{Front, Lookup};
 use crate::permit::{self, FillPermit};
 use crate::progress::Follower;
 use crate::samples::{begin, conf, fill, headers, ready, start, store, zone};
+use crate::store::CodingPermit;
 use bytes::Bytes;
 use millstream_conf::model::{CacheZone, ProxyCache};
 use millstream_wire::{Coding, Fields};
@@ -57,7 +58,7 @@ fn everything_that_is_counted_is_given_back() {
         let key = format!("key {}", number % 20);
         fill_again(&mut front, &key, number as usize * 10);
         if let Lookup::Fresh(hit) = front.lookup(key.as_bytes(), Fields::default(), &conf(), start())
-            && let Some(permit) = store.claim_coding(&hit.entry, Coding::ALL[number as usize % 3])
+            && let Some(permit) = CodingPermit::claim(&store, &hit.entry, Coding::ALL[number as usize % 3])
         {
             assert!(permit.set(Bytes::from(vec![1; 50])));
         }
@@ -231,7 +232,7 @@ fn take(front: &mut Front, held: &mut Held, conf: &ProxyCache, step: Step) {
         Step::Code { key, coding } => {
             let found = front.lookup(&name(key), Fields::default(), conf, start());
             if let Lookup::Fresh(hit) = found
-                && let Some(permit) = front.store().claim_coding(&hit.entry, coding)
+                && let Some(permit) = CodingPermit::claim(front.store(), &hit.entry, coding)
             {
                 permit.set(Bytes::from(vec![1; 5000]));
             }

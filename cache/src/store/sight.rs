@@ -1,6 +1,6 @@
 //! What a zone has under a key, for whoever asks why: a look that counts as no use, waits for nobody and changes nothing.
 //!
-//! It gives what there is; what a request would get of it is `policy`'s to say. Next: `memory/obey`, which looks, and
+//! It gives what there is; what a request would get of it is `policy`'s to say. Next: `memory/lookup`, which looks, and
 //! `store/tier/look` for what is in files.
 
 use super::Store;
@@ -40,7 +40,7 @@ pub struct Sight {
     pub invalidated_at: Option<i64>,
     /// The latest failure of the upstream, and the status of the response.
     pub failed: Option<(i64, u16)>,
-    /// [`Store::sight_on_disk`] reads the file.
+    /// [`Sight::on_disk`] reads the file.
     pub may_be_on_disk: bool,
 }
 
@@ -62,11 +62,11 @@ pub struct LineSight {
     pub waiting: usize,
 }
 
-impl Store {
-    pub fn sight(&self, key: &[u8], request: Fields<'_>, conf: &ProxyCache, now: Now) -> Sight {
+impl Sight {
+    pub fn of(store: &Store, key: &[u8], request: Fields<'_>, conf: &ProxyCache, now: Now) -> Sight {
         let mut sight = Sight::default();
         let mut absent = false;
-        if let Some(seen) = self.memory.look_at(key, request, now) {
+        if let Some(seen) = store.memory.look_at(key, request, now) {
             absent = seen.absent_on_disk;
             sight.refused = seen.refused.map(|(reason, at)| Refusal { reason, at });
             sight.line = seen.line.map(|(purpose, is_streaming, waiting)| LineSight {
@@ -79,25 +79,26 @@ impl Store {
         }
         sight.is_scarce = sight.chosen.is_none() && sight.uses.saturating_add(1) < conf.min_uses;
         sight.may_be_on_disk =
-            !absent && self.tier.as_ref().is_some_and(|tier| tier.may_have(&variants::own(key)));
-        sight.purge = self.ruling(&sight.entries, key);
+            !absent && store.tier.as_ref().is_some_and(|tier| tier.may_have(&variants::own(key)));
+        sight.purge = ruling_of(store, &sight.entries, key);
         let number = number_of_key(key::text(key));
-        sight.invalidated_at = self.unsafe_requests.find(number).map(|(at, _)| at);
-        sight.failed = self.failures.find(number);
+        sight.invalidated_at = store.unsafe_requests.find(number).map(|(at, _)| at);
+        sight.failed = store.failures.find(number);
         sight
     }
+}
 
-    pub fn ruling(&self, entries: &[Arc<Entry>], key: &[u8]) -> Option<Ruling> {
-        let heads: Vec<_> = entries.iter().map(|entry| entry.head()).collect();
-        let tags = Tags::of_all(heads.iter().map(|head| head.tags));
-        let by_rule = self.memory.purges.rules().ruling(&tags, key::text(key));
-        let number = number_of_key(key::text(key));
-        match self.recent.find(number) {
-            Some((at, _)) if by_rule.as_ref().is_none_or(|ruling| ruling.at < at) => {
-                let scope = Scope::Key(number);
-                Some(Ruling { number: at.unsigned_abs(), at, how: How::Hard, scope })
-            }
-            _ => by_rule,
+/// The latest purge that applies to these entries or to their key, as far as known.
+fn ruling_of(store: &Store, entries: &[Arc<Entry>], key: &[u8]) -> Option<Ruling> {
+    let heads: Vec<_> = entries.iter().map(|entry| entry.head()).collect();
+    let tags = Tags::of_all(heads.iter().map(|head| head.tags));
+    let by_rule = store.memory.purges.rules().ruling(&tags, key::text(key));
+    let number = number_of_key(key::text(key));
+    match store.recent.find(number) {
+        Some((at, _)) if by_rule.as_ref().is_none_or(|ruling| ruling.at < at) => {
+            let scope = Scope::Key(number);
+            Some(Ruling { number: at.unsigned_abs(), at, how: How::Hard, scope })
         }
+        _ => by_rule,
     }
 }

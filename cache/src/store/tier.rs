@@ -25,6 +25,7 @@ mod look;
 mod removal;
 mod write;
 
+pub(crate) use look::Looking;
 pub(super) use removal::Removed;
 pub(crate) use write::Writing;
 
@@ -115,7 +116,7 @@ impl Tier {
 
     pub(super) fn counted(&self, stats: StoreStats) -> StoreStats {
         let (files, disk_bytes) = self.disk.size();
-        let counters = &self.disk.counters;
+        let counters = self.disk.counters();
         StoreStats {
             files,
             disk_bytes,

@@ -113,20 +113,18 @@ pub struct Sliced {
     tag: Tag,
 }
 
-impl Store {
+impl Sliced {
     /// Call it before a response is requested in slices; the key is that of the whole.
-    pub fn sliced(self: &Arc<Self>, key: Vec<u8>) -> Sliced {
+    pub fn of(store: &Arc<Store>, key: Vec<u8>) -> Sliced {
         let tag = Tag::of_pieces(&key);
-        self.seek_pieces();
-        let mut events = self.wholes.events();
+        store.seek_pieces();
+        let mut events = store.wholes.events();
         events.outdated.remove(&tag);
         *events.asked.entry(tag).or_default() += 1;
         drop(events);
-        Sliced { store: self.clone(), key: key.into(), tag }
+        Sliced { store: store.clone(), key: key.into(), tag }
     }
-}
 
-impl Sliced {
     pub fn key(&self) -> &[u8] {
         &self.key
     }
@@ -190,7 +188,7 @@ mod tests {
     fn each_change_counts_while_somebody_asks_and_one_when_the_last_has_gone() {
         let store = store(&zone(None));
         let changes = |tag| [(); 2].map(|()| leaves_rule(&store.wholes, tag));
-        let (first, second) = (store.sliced(b"key".to_vec()), store.sliced(b"key".to_vec()));
+        let (first, second) = (Sliced::of(&store, b"key".to_vec()), Sliced::of(&store, b"key".to_vec()));
         let tag = first.tag();
         drop(first);
         assert_eq!([changes(tag), changes(Tag(7))], [[true; 2], [false; 2]]);
@@ -198,7 +196,7 @@ mod tests {
         assert_eq!(changes(tag), [false; 2], "nothing was stored");
         store.note_piece(&Tags::NONE.of_piece(tag).expect("few"));
         assert_eq!(changes(tag), [true, false]);
-        drop(store.sliced(b"key".to_vec()));
+        drop(Sliced::of(&store, b"key".to_vec()));
         assert_eq!(changes(tag), [true, false], "it was asked for again");
         assert!(store.wholes.events().asked.is_empty());
     }

@@ -203,7 +203,7 @@ pub fn given_up(request: &mut Request) -> Course {
 
 /// The entry has vanished between look-up and read.
 pub fn after_vanished(request: &Request, cache: &ProxyCache, key: &[u8], vanished: &Hit) -> Lookup {
-    request.generation.shared.stores[cache.zone.0 as usize].forget(&vanished.entry);
+    request.generation.shared.zones.stores[cache.zone.0 as usize].forget(&vanished.entry);
     look_up(request, cache, key, Now::read())
 }
 

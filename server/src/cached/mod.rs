@@ -29,7 +29,7 @@ use crate::tracing;
 use crate::variables::personal::{shown_by, shown_by_answer};
 use bytes::Bytes;
 use course::{Course, LOOKUPS, Right, find, missed};
-use millstream_cache::{Follower, Hit, Lookup, Now, Prepared, StoredHead};
+use millstream_cache::{CodingPermit, Follower, Hit, Lookup, Now, Prepared, StoredHead};
 use millstream_conf::model::{PassTarget, ProxyCache};
 use millstream_net::{blocking, buffers};
 use millstream_telemetry::metrics::{CacheStatus, Cause};
@@ -275,9 +275,9 @@ async fn coded(request: &Request, hit: &Hit, coding: Coding) -> bool {
     let Some(cache) = request.location().settings.cache() else {
         return false;
     };
-    let store = &request.generation.shared.stores[cache.zone.0 as usize];
+    let store = &request.generation.shared.zones.stores[cache.zone.0 as usize];
     let (Some(permit), Some(body)) =
-        (store.claim_coding(&hit.entry, coding), hit.entry.body().memory().cloned())
+        (CodingPermit::claim(store, &hit.entry, coding), hit.entry.body().memory().cloned())
     else {
         return false;
     };

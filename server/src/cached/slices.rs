@@ -228,7 +228,7 @@ fn forget(request: &Request, starts: &[u64]) {
     for &start in starts {
         let copy = piece::copy(request, start);
         if let Some(key) = crate::caching::keyed::key(&copy, cache) {
-            request.generation.shared.stores[cache.zone.0 as usize].invalidate(&key);
+            request.generation.shared.zones.stores[cache.zone.0 as usize].invalidate(&key);
         }
     }
 }

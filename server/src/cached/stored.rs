@@ -116,6 +116,6 @@ async fn ended(
 pub fn damaged(request: &Request, entry: &Arc<Entry>) {
     let cache = request.location().settings.cache();
     if let Some(cache) = cache {
-        request.generation.shared.stores[cache.zone.0 as usize].damaged(entry);
+        request.generation.shared.zones.stores[cache.zone.0 as usize].damaged(entry);
     }
 }

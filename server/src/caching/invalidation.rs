@@ -79,7 +79,7 @@ async fn forget_in(
     }
     if let Invalidation::Every(interval) = cache.invalidation {
         let now = Now::read();
-        let store = &request.generation.shared.stores[zone];
+        let store = &request.generation.shared.zones.stores[zone];
         match store.turn(changed, interval, sender::client(request), now) {
             Turn::Now => {}
             Turn::Promised => return done.push((zone, key)),

@@ -40,7 +40,7 @@ pub enum Use {
 
 /// Adds lines with what no field of the request says and responses vary by. They have no field's name and are not passed on.
 pub fn note(request: &mut Request, cache: &ProxyCache) {
-    let notes = cache.vary.unlisted && !request.generation.shared.left_out.is_empty();
+    let notes = cache.vary.unlisted && !request.generation.shared.reads.left_out.is_empty();
     if !cache.vary.address && !notes {
         return;
     }

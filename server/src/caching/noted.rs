@@ -12,7 +12,7 @@ use std::borrow::Cow;
 /// Appends a line for each that is neither empty nor in the key, and for the blocks that have led here.
 pub(super) fn append(request: &mut Request, cache: &ProxyCache) {
     let generation = request.generation.clone();
-    let left_out = &generation.shared.left_out;
+    let left_out = &generation.shared.reads.left_out;
     let (own, location) = (request.server().own, request.route.location);
     if let Some(block) = left_out.block(own, location) {
         request.received.append_field(b"=block", &escaped(&block));

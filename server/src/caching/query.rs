@@ -28,7 +28,7 @@ pub fn waits_for_body(request: &Request, cache: &ProxyCache) -> bool {
 }
 
 fn belongs_to_key(request: &Request) -> bool {
-    request.method == Method::Query || has_body(request) && request.generation.shared.names_bodies
+    request.method == Method::Query || has_body(request) && request.generation.shared.reads.keyed_bodies
 }
 
 pub fn has_body(request: &Request) -> bool {

@@ -10,6 +10,8 @@ mod tail;
 mod framing;
 mod stint;
 mod assembly;
+mod output;
+mod body_filters;
 mod answer;
 mod writing;
 mod sending;
@@ -25,8 +27,9 @@ pub use tail::WholeBody;
 
 use crate::request::Request;
 use crate::worker::{Awaits, ConnectionSlot, Watch};
-use answer::{Answer, Assembled};
+use answer::Answer;
 use body::Body;
+use body_filters::Assembled;
 use millstream_net::stream::{Hangup, Stream};
 use millstream_net::streams;
 use millstream_net::timer::{Deadline, is_elapsed};
@@ -287,7 +290,8 @@ impl Client {
         self.is_at_work = false;
         loop {
             let Some(answer) = &mut self.answer else { return Poll::Ready(Ok(())) };
-            let assembled = answer.assemble(cx, request, self.answerer, &mut stint);
+            let Answer { output, filters, .. } = &mut **answer;
+            let assembled = filters.assemble(output, cx, request, self.answerer, &mut stint);
             let mut outlet = self.end.outlet(&mut self.deadline, answer.send_timeout());
             ready!(answer.poll_write(&mut outlet, cx, request))?;
             match assembled {

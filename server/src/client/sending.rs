@@ -5,15 +5,16 @@
 
 use super::answer::Answer;
 use super::assembly::Assembly;
+use super::body_filters::BodyFilters;
 use super::framing::{AnswerFraming, AnswerHead, framed};
-use super::tail::{Tail, WholeBody};
+use super::output::AnswerOutput;
+use super::tail::WholeBody;
 use super::{Client, ClientFailure, End};
-use crate::filter::chain::{self, Chain, Changes};
+use crate::filter::chain::{self, Changes};
 use crate::filter::coding::{self, Plain};
 use crate::filter::compressor::{Compressor, EncoderMemory};
 use crate::filter::encoder::Effort;
 use crate::filter::{head, trailers};
-use crate::limits::limit_rate::Pace;
 use crate::request::Request;
 use bytes::Bytes;
 use millstream_net::buffers;
@@ -78,27 +79,11 @@ impl Client {
             chain = changes.chain;
             assembly = Assembly::begin(changes.addition, changes.ssi, request, self.answerer);
         }
-        self.answer = Some(Box::new(Answer {
-            head_left: out.len(),
-            out,
-            written: 0,
-            tail: Tail::None,
-            framed,
-            streams,
-            paused: false,
-            trailers: None,
-            last_block: None,
-            chain,
-            assembly,
-            compressor: encoder
-                .filter(|_| framed != AnswerFraming::Empty)
-                .map(|(effort, memory)| Compressor::new(effort, memory)),
-            skipped: 0,
-            ended: false,
-            cut: false,
-            send_timeout: request.location().settings.send.timeout,
-            pace: Pace::of(request),
-        }));
+        let compressor = encoder
+            .filter(|_| framed != AnswerFraming::Empty)
+            .map(|(effort, memory)| Compressor::new(effort, memory));
+        let filters = BodyFilters::new(chain, assembly, compressor, streams);
+        self.answer = Some(Box::new(Answer::new(request, AnswerOutput::new(out, framed), filters)));
     }
 
     /// The head of a tunnel, unless it is sent with the bytes behind it.
@@ -131,36 +116,35 @@ impl Client {
 
     /// Whether the announced length is framed, or is in filters that keep it.
     pub fn has_all(&self) -> bool {
-        self.answer.as_ref().is_some_and(|answer| match answer.framed {
-            AnswerFraming::Length(left) => left <= answer.chain.as_ref().map_or(0, Chain::held) as u64,
+        self.answer.as_ref().is_some_and(|answer| match answer.output.framing {
+            AnswerFraming::Length(left) => left <= answer.filters.held() as u64,
             _ => false,
         })
     }
 
     pub fn push(&mut self, request: &mut Request, piece: &[u8]) {
         let Some(answer) = &mut self.answer else { return };
-        let piece = answer.wanted(piece);
-        answer.put(request, piece);
+        answer.push(request, piece);
     }
 
     /// Trailer fields are sent if the body is chunked.
     pub fn end(&mut self, request: &mut Request, trailers: Option<Fields<'_>>) {
         if let Some(answer) = &mut self.answer {
-            answer.close(request, trailers);
+            answer.filters.close(&mut answer.output, request, trailers);
         }
     }
 
     /// The source pauses: the next flush empties the compressor, so that the client gets every event at once.
     /// Not for a known length, which compresses better without.
     pub fn pause(&mut self) {
-        if let Some(answer) = self.answer.as_mut().filter(|answer| answer.streams) {
-            answer.paused = answer.compressor.is_some();
+        if let Some(answer) = &mut self.answer {
+            answer.filters.pause();
         }
     }
 
     pub fn unbuffered(&mut self) {
         if let Some(answer) = &mut self.answer {
-            answer.streams = true;
+            answer.filters.unbuffered();
         }
     }
 
@@ -169,7 +153,7 @@ impl Client {
     pub async fn send(&mut self, request: &mut Request, piece: Bytes) -> Result<(), ClientFailure> {
         let in_place = piece.len() >= WRITE_IN_PLACE
             && self.answer.as_ref().is_some_and(|answer| {
-                answer.is_as_it_comes() && answer.skipped == 0 && answer.room_for(piece.len())
+                answer.filters.is_none() && answer.skipped == 0 && answer.output.room_for(piece.len())
             });
         if !in_place {
             self.push(request, &piece);
@@ -177,7 +161,7 @@ impl Client {
             return self.flush(request).await;
         }
         if let Some(answer) = &mut self.answer {
-            answer.open_piece(piece.len());
+            answer.output.open_piece(piece.len());
         }
         let mut piece = piece;
         poll_fn(|cx| {
@@ -186,19 +170,19 @@ impl Client {
             let mut sent = 0;
             let step = answer.poll_write_piece(&mut outlet, cx, request, &piece, &mut sent);
             if step.is_pending() {
-                answer.out.extend_from_slice(&std::mem::take(&mut piece)[sent..]);
+                answer.output.bytes.extend_from_slice(&std::mem::take(&mut piece)[sent..]);
             }
             self.unless_shed(cx, step)
         })
         .await?;
         if let Some(answer) = &mut self.answer {
-            answer.close_piece();
+            answer.output.close_piece();
         }
         Ok(())
     }
 
     pub fn takes_files(&self) -> bool {
-        self.end.takes_files() && self.answer.as_ref().is_some_and(|answer| answer.is_as_it_comes())
+        self.end.takes_files() && self.answer.as_ref().is_some_and(|answer| answer.filters.is_none())
     }
 
     pub async fn send_file(
@@ -209,15 +193,15 @@ impl Client {
     ) -> Result<(), ClientFailure> {
         let Some(answer) = &mut self.answer else { return Ok(()) };
         let length = usize::try_from(part.end - part.start).unwrap_or(usize::MAX);
-        if answer.framed == AnswerFraming::Empty {
+        if answer.output.framing == AnswerFraming::Empty {
             return Ok(());
         }
-        if !answer.room_for(length) {
+        if !answer.output.room_for(length) {
             // More than was announced: the connection ends before it.
             self.cut = true;
             return Err(ClientFailure::Gone);
         }
-        answer.open_piece(length);
+        answer.output.open_piece(length);
         let mut sent = 0;
         poll_fn(|cx| {
             let Some(answer) = &mut self.answer else { return Poll::Ready(Ok(())) };
@@ -227,7 +211,7 @@ impl Client {
         })
         .await?;
         if let Some(answer) = &mut self.answer {
-            answer.close_piece();
+            answer.output.close_piece();
         }
         Ok(())
     }
@@ -265,25 +249,8 @@ impl Client {
             out.extend_from_slice(body.bytes);
             body = WholeBody { bytes: &NONE, held: None, file: None };
         }
-        let mut whole = Answer {
-            head_left,
-            out,
-            written: 0,
-            tail: Tail::None,
-            framed: AnswerFraming::Empty,
-            chain: None,
-            assembly: None,
-            compressor: None,
-            streams: false,
-            paused: false,
-            trailers: None,
-            last_block: None,
-            skipped: 0,
-            ended: true,
-            cut: false,
-            send_timeout: request.location().settings.send.timeout,
-            pace: Pace::of(request),
-        };
+        let mut whole = Answer::new(request, AnswerOutput::whole(out), BodyFilters::default());
+        whole.head_left = head_left;
         let mut sent = 0;
         body.file = body.file.filter(|_| self.end.takes_files());
         let mut outlet = self.end.outlet(&mut self.deadline, whole.send_timeout);
@@ -301,7 +268,7 @@ impl Client {
             }
             Poll::Ready(outcome) => {
                 self.cut |= outcome.is_err();
-                buffers::give(whole.out);
+                buffers::give(whole.output.bytes);
             }
         }
         step

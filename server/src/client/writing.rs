@@ -18,12 +18,12 @@ use std::time::Duration;
 impl Answer {
     /// Whether nothing follows what is framed now with its tail.
     fn is_last(&self, request: &Request) -> bool {
-        let is_whole = self.ended
+        let is_whole = self.output.ended
             // All that was announced is there, and nothing else will be.
-            || self.framed == AnswerFraming::Length(0)
-                && self.is_as_it_comes()
+            || self.output.framing == AnswerFraming::Length(0)
+                && self.filters.is_none()
                 && !trailers::are_expected(request, request.sent.status);
-        is_whole && !self.cut && self.tail.length() == 0 && self.last_block.is_none()
+        is_whole && !self.output.cut && self.tail.length() == 0 && self.output.last_block.is_none()
     }
 
     pub(super) fn poll_write(
@@ -63,7 +63,7 @@ impl Answer {
     pub(super) async fn read_on(&mut self) -> io::Result<bool> {
         let Tail::Lent(loan, part) = &self.tail else { return Ok(false) };
         let bytes = loan.read(part.clone()).await?;
-        self.out.extend_from_slice(&bytes);
+        self.output.bytes.extend_from_slice(&bytes);
         self.tail.advance(bytes.len());
         Ok(true)
     }
@@ -73,8 +73,8 @@ impl Answer {
         if let Some(pace) = &mut self.pace {
             pace.wrote(request.sent.bytes, count as u64);
         }
-        let from_out = count.min(self.out.len() - self.written);
-        self.written += from_out;
+        let from_out = count.min(self.output.unwritten().len());
+        self.output.written += from_out;
         let of_head = count.min(self.head_left);
         self.head_left -= of_head;
         request.sent.bytes += count as u64;
@@ -90,12 +90,12 @@ impl Answer {
         piece: &[u8],
         sent: &mut usize,
     ) -> Poll<Result<(), ClientFailure>> {
-        while self.written < self.out.len() || *sent < piece.len() {
+        while !self.output.unwritten().is_empty() || *sent < piece.len() {
             let most = ready!(self.poll_most(outlet, cx, request))?;
-            let (out, rest) = (&self.out[self.written..], &piece[*sent..]);
+            let (out, rest) = (self.output.unwritten(), &piece[*sent..]);
             let out = &out[..out.len().min(most)];
             let rest = &rest[..rest.len().min(most - out.len())];
-            let left = self.out.len() - self.written + piece.len() - *sent;
+            let left = self.output.unwritten().len() + piece.len() - *sent;
             outlet.is_last(self.is_last(request) && out.len() + rest.len() == left);
             let wrote = if rest.is_empty() {
                 outlet.poll_write(cx, out)
@@ -113,11 +113,11 @@ impl Answer {
         cx: &mut Context<'_>,
         request: &mut Request,
     ) -> Poll<Result<(), ClientFailure>> {
-        self.out.clear();
-        self.written = 0;
+        self.output.bytes.clear();
+        self.output.written = 0;
         // A TLS stream may hold records back until it is flushed.
         ready!(outlet.poll_flush(cx)).map_err(|error| self.failed(&error))?;
-        if self.ended && !self.cut && self.tail.length() == 0 {
+        if self.output.ended && !self.output.cut && self.tail.length() == 0 {
             request.sent.complete = true;
         }
         Poll::Ready(Ok(()))
@@ -134,7 +134,7 @@ impl Answer {
     ) -> Poll<Result<(), ClientFailure>> {
         while part.start + (*sent as u64) < part.end {
             let most = ready!(self.poll_most(outlet, cx, request))?;
-            let out = &self.out[self.written..];
+            let out = self.output.unwritten();
             let out = &out[..out.len().min(most)];
             let start = part.start + *sent as u64;
             let rest = start..part.end.min(start.saturating_add((most - out.len()) as u64));
@@ -181,7 +181,7 @@ impl Answer {
     }
 
     fn failed(&mut self, error: &io::Error) -> ClientFailure {
-        self.cut = true;
+        self.output.cut = true;
         ClientFailure::of_writing(error)
     }
 }

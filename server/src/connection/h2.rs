@@ -6,14 +6,18 @@
 //!            └──────────────────────── round ────────────────────────────┘
 //! ```
 //! A hit is answered from the frames of its request, with no future of its own; every other stream is a future of this task. While nothing
-//! is under way the connection holds no buffer. Next: `frames`, what each frame means; `heads`, how a block becomes a request; `serving`,
-//! how it is answered; `patience` and `departure`, the bounds and the end.
+//! is under way the connection holds no buffer. Its parts: `framed`, the socket with what is on its way; `table`, the streams; `heads`, how a
+//! block becomes a request; `due`, `patience` and `turn`, the bounds; `departure`, the end. Next: `frames`, what each frame means; `serving`,
+//! how a request is answered.
 
 mod patience;
 mod turn;
+mod due;
+mod framed;
 mod departure;
 mod ended;
 mod early;
+mod table;
 mod websocket;
 mod heads;
 mod serving;
@@ -22,33 +26,27 @@ mod frames;
 use super::accepted::Accepted;
 use super::lingering;
 use super::opening::Opened;
-use crate::worker::{Awaits, ConnectionSlot, Stage, idle_since};
+use crate::worker::{Awaits, ConnectionSlot, Stage};
 use departure::Departure;
-use early::EarlyPriorities;
-use ended::Ended;
+use due::ClientDue;
+use framed::FramedSocket;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use heads::HeaderBlock;
-use millstream_net::outlet::Outlet;
+use heads::HeaderBlocks;
+use millstream_net::clock;
 use millstream_net::stream::Stream;
-use millstream_net::streams::{self, Carrier};
-use millstream_net::timer::Deadline;
-use millstream_net::{buffers, clock};
+use millstream_net::streams;
 use millstream_telemetry::metrics::{Counter, Gauge};
 use millstream_wire::h2::error_code::ErrorCode;
-use millstream_wire::h2::frame::HEAD_LENGTH;
-use millstream_wire::h2::hpack::HpackDecoder;
-use millstream_wire::h2::settings::{self, DEFAULT_MAX_FRAME_SIZE, DEFAULT_WINDOW, PeerSettings};
-use millstream_wire::h2::window::LARGEST;
+use millstream_wire::h2::settings::{self, DEFAULT_WINDOW};
 use millstream_wire::h2::write;
-use patience::Patience;
+use patience::{Overdrawn, Patience, Work};
 use serving::Serving;
 use std::future::{Future, poll_fn};
-use std::io::IoSlice;
 use std::pin::{Pin, pin};
-use std::rc::Rc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use table::StreamTable;
 use tokio::task::unconstrained;
 use turn::FrameTurn;
 
@@ -59,35 +57,18 @@ const ROUNDS: usize = 8;
 
 struct Http2Connection {
     accepted: Accepted,
-    socket: Stream,
     place: ConnectionSlot,
-    carrier: Rc<Carrier>,
-    input: Vec<u8>,
-    output: Vec<u8>,
-    written: usize,
-    is_out: bool,
-    sent_now: usize,
+    framed: FramedSocket,
+    preamble: Preamble,
+    blocks: HeaderBlocks,
+    streams: StreamTable,
+    serving: FuturesUnordered<Serving>,
     /// The highest urgency among streams opened in this turn that have not run yet.
     unheard: Option<u8>,
-    writing: Deadline,
-    waiting: Deadline,
-    preamble: Preamble,
-    decoder: HpackDecoder,
-    block: Option<Box<HeaderBlock>>,
-    /// Since when only the client is awaited: for a request's rest, for all bodies, or to read, less the
-    /// worth of what moves meanwhile ([`idle_since`]).
-    client_due_since: Option<Instant>,
-    streams: Vec<Rc<streams::Http2Stream>>,
-    serving: FuturesUnordered<Serving>,
-    last: u32,
-    /// The last stream that counts, as the client was told.
-    last_told: u32,
-    ended: Ended,
-    early: EarlyPriorities,
+    due: ClientDue,
     patience: Patience,
     turn: FrameTurn,
     departure: Departure,
-    granted: Granted,
 }
 
 #[cfg(test)]
@@ -96,16 +77,10 @@ pub(super) const SIZE: usize = size_of::<Http2Connection>();
 /// RFC 9113 §3.4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Preamble {
-    Preface(usize),
+    /// How much of it has come.
+    Preface(u8),
     Settings,
     Done,
-}
-
-struct Granted {
-    streams: u32,
-    /// Bytes of a body before anyone reads it.
-    window: u32,
-    is_known: bool,
 }
 
 enum Fate {
@@ -127,39 +102,21 @@ impl Http2Connection {
         let Opened { accepted, socket, place } = opened;
         let now = clock::now();
         let http2 = &accepted.server().settings.http2;
-        let granted = Granted {
-            streams: http2.max_concurrent_streams,
-            window: http2.body_preread as u32,
-            is_known: false,
-        };
+        let streams = StreamTable::new(http2.max_concurrent_streams, http2.body_preread as u32);
         accepted.worker.metrics.add(Counter::Http2Connections, 1);
         Http2Connection {
             accepted,
-            socket,
             place,
-            carrier: Rc::new(Carrier::new(PeerSettings::default())),
-            input: came,
-            output: Vec::new(),
-            written: 0,
-            is_out: true,
-            sent_now: 0,
-            unheard: None,
-            writing: Deadline::new(),
-            waiting: Deadline::new(),
+            framed: FramedSocket::new(socket, came),
             preamble: Preamble::Preface(0),
-            decoder: HpackDecoder::default(),
-            block: None,
-            client_due_since: None,
-            streams: Vec::new(),
+            blocks: HeaderBlocks::default(),
+            streams,
             serving: FuturesUnordered::new(),
-            last: 0,
-            last_told: LARGEST,
-            ended: Ended::default(),
-            early: EarlyPriorities::default(),
+            unheard: None,
+            due: ClientDue::new(),
             patience: Patience::new(now),
             turn: FrameTurn::begin(now),
             departure: Departure::Staying,
-            granted,
         }
     }
 
@@ -169,15 +126,17 @@ impl Http2Connection {
         self.accepted.counted.is(None);
         let is_shed = self.place.is_shed();
         self.place.set_busy();
-        // The streams that are left have no client any more.
-        self.streams.iter().for_each(|stream| stream.leave());
-        self.say_last(&end);
+        self.streams.leave();
+        self.departure.say_last(&end, self.streams.last(), &self.accepted, &self.framed.carrier);
+        self.framed.close_output();
         let mut serving = std::mem::take(&mut self.serving);
         let mut closing = Box::pin(async {
-            let (socket, last_words) = (&mut self.socket, &self.output[self.written..]);
-            let is_open = say(socket, last_words, &self.accepted, &end).await;
+            let (framed, accepted) = (&mut self.framed, &self.accepted);
+            accepted.until_logged().await;
+            let timeout = LAST_WORDS.min(accepted.settings().send.timeout);
+            let is_open = !matches!(end, Fate::Gone) && framed.write_rest(timeout).await;
             if is_open {
-                let lingering = pin!(linger(socket, &self.accepted, &end, is_shed));
+                let lingering = pin!(linger(&mut framed.socket, accepted, &end, is_shed));
                 // Where its place is needed, what the client still sends is reset.
                 _ = self.place.unless_shed(Awaits::Close(clock::now()), lingering).await;
             }
@@ -199,13 +158,10 @@ impl Http2Connection {
 
     /// Sends SETTINGS (RFC 9113 §3.4) and the connection's window.
     fn greet(&self) {
-        let settings = [
-            (settings::MAX_CONCURRENT_STREAMS, self.granted.streams),
-            (settings::INITIAL_WINDOW_SIZE, self.granted.window),
-            (settings::ENABLE_CONNECT_PROTOCOL, 1),
-            (settings::NO_RFC7540_PRIORITIES, 1),
-        ];
-        self.carrier.frame(|out| {
+        let [streams, window] = self.streams.settings();
+        let settings =
+            [streams, window, (settings::ENABLE_CONNECT_PROTOCOL, 1), (settings::NO_RFC7540_PRIORITIES, 1)];
+        self.framed.carrier.frame(|out| {
             write::settings(out, &settings);
             write::window_update(out, 0, streams::CONNECTION_WINDOW - DEFAULT_WINDOW);
         });
@@ -213,37 +169,36 @@ impl Http2Connection {
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Fate> {
         let now = clock::now();
-        self.sent_now = 0;
+        self.framed.begin_turn();
         self.turn = FrameTurn::begin(now);
         // A connection that never has to wait hears of a stop too.
-        self.leave_in_time(now);
+        self.departure.leave_in_time(now, &self.accepted, &self.framed.carrier);
         for _ in 0..ROUNDS {
             if let Err(end) = self.take_frames().and_then(|()| self.go_on(cx)) {
                 return Poll::Ready(end);
             }
-            self.patience.earn_pieces(self.carrier.take_pieces());
-            let is_clogged = self.is_clogged();
+            self.patience.earn_pieces(self.framed.carrier.take_pieces());
+            let (was_clogged, was_out) = (self.framed.is_clogged(), self.framed.is_out());
             let is_out = match unbudgeted(cx, |cx| self.poll_write(cx)) {
                 Poll::Ready(Ok(())) => true,
                 Poll::Ready(Err(_)) => return Poll::Ready(Fate::Gone),
                 Poll::Pending => false,
             };
-            if is_out && !self.is_out {
+            if is_out && !was_out {
                 // Nothing is waited for until the client has what it asked for.
                 self.accepted.last_used = clock::now();
             }
-            self.is_out = is_out;
             if self.is_over() && is_out {
                 return Poll::Ready(Fate::Over);
             }
             if self.turn.is_over() {
                 break;
             }
-            if is_clogged && is_out {
+            if was_clogged && is_out {
                 // There is room again for what frames make us say that have come already.
                 continue;
             }
-            match unbudgeted(cx, |cx| self.poll_read(cx)) {
+            match unbudgeted(cx, |cx| self.framed.poll_read(cx)) {
                 Poll::Ready(Ok(count)) if count > 0 => continue,
                 Poll::Ready(_) => {
                     return Poll::Ready(if self.streams.is_empty() { Fate::Over } else { Fate::Gone });
@@ -251,7 +206,7 @@ impl Http2Connection {
                 Poll::Pending => {}
             }
             // There may be room now for streams that wait for their turn.
-            if !(is_out && self.carrier.grant()) {
+            if !(is_out && self.framed.carrier.grant()) {
                 return self.poll_waiting(cx);
             }
         }
@@ -266,7 +221,7 @@ impl Http2Connection {
             while let Poll::Ready(Some(served)) = self.serving.poll_next_unpin(cx) {
                 self.settle(served)?;
             }
-            if !self.carrier.grant() {
+            if !self.framed.carrier.grant() {
                 return Ok(());
             }
         }
@@ -274,68 +229,25 @@ impl Http2Connection {
 
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
         let timeout = self.accepted.settings().send.timeout;
-        let mut outlet = Outlet::new(&mut self.socket, &mut self.writing, timeout);
-        loop {
-            if self.written == self.output.len() {
-                self.output.clear();
-                self.written = 0;
-                self.carrier.take(&mut self.output);
-                if self.output.is_empty() {
-                    break;
-                }
-            }
-            match outlet.poll_write(cx, &self.output[self.written..]) {
-                Poll::Ready(Ok(count)) => {
-                    self.written += count;
-                    self.carrier.wrote(count);
-                    self.client_due_since =
-                        self.client_due_since.map(|since| idle_since(since, count, clock::now()));
-                }
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Pending => return Poll::Pending,
-            }
-        }
-        // A TLS stream may hold records back until it is flushed.
-        outlet.poll_flush(cx)
-    }
-
-    /// One read, unless too much output waits: input makes more.
-    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<std::io::Result<usize>> {
-        if self.is_clogged() {
-            return Poll::Pending;
-        }
-        if self.input.capacity() == 0 {
-            self.input = buffers::take();
-        } else if self.input.len() == self.input.capacity() {
-            // Our largest frame, which we said nothing about, is a little larger than a buffer.
-            self.input.reserve(DEFAULT_MAX_FRAME_SIZE as usize + HEAD_LENGTH);
-        }
-        self.socket.poll_read_into(cx, &mut self.input, usize::MAX)
-    }
-
-    /// Whether the client reads so little of our control frames that its input is ignored.
-    fn is_clogged(&self) -> bool {
-        self.carrier.queued() + self.output.len() - self.written >= 2 * streams::ROOM
+        self.framed.poll_write(cx, timeout, &mut self.due)
     }
 
     fn is_over(&self) -> bool {
-        self.departure == Departure::Closing && self.streams.is_empty()
+        self.departure.is_closing() && self.streams.is_empty()
     }
 
     fn poll_waiting(&mut self, cx: &mut Context<'_>) -> Poll<Fate> {
-        self.hold_nothing();
-        let has_streams = !self.streams.is_empty();
-        let is_idle = !has_streams && self.is_out;
-        let is_reading = is_idle && !(self.input.is_empty() && self.block.is_none());
+        self.framed.rest();
+        let (has_streams, is_out) = (!self.streams.is_empty(), self.framed.is_out());
+        let is_idle = !has_streams && is_out;
+        let is_reading = is_idle && (!self.framed.input.is_empty() || self.blocks.has_begun());
         self.accepted.counted.is(match is_idle {
             false => Some(Gauge::ConnectionsWriting),
             true => is_reading.then_some(Gauge::ConnectionsReading),
         });
-        let waits_for_client =
-            has_streams && (!self.is_out || self.streams.iter().all(|stream| stream.waits_for_client()));
-        let is_due = is_reading || waits_for_client;
-        self.client_due_since = is_due.then(|| self.client_due_since.unwrap_or_else(clock::now));
-        self.place.wait(self.awaits(is_idle), cx.waker());
+        let waits_for_client = has_streams && (!is_out || self.streams.all_wait_for_client());
+        self.due.is(is_reading || waits_for_client);
+        self.place.wait(self.due.awaits(is_idle, &self.accepted), cx.waker());
         if !is_idle && !waits_for_client {
             // It is told of a stop, and has no place to give.
             self.place.set_busy();
@@ -347,54 +259,29 @@ impl Http2Connection {
         if self.place.is_shed() {
             return Poll::Ready(Fate::Over);
         }
-        self.leave_in_time(clock::now());
-        if let Some(until) = self.until(is_idle) {
-            self.waiting.set(until);
-            if self.waiting.poll(cx).is_ready() {
-                if !matches!(self.departure, Departure::Announced(_)) {
-                    return Poll::Ready(Fate::Over);
-                }
-                self.say_farewell();
+        self.departure.leave_in_time(clock::now(), &self.accepted, &self.framed.carrier);
+        let has_asked = self.streams.last() > 0;
+        let end = match self.departure {
+            Departure::Announced(end) => Some(end),
+            _ => is_idle.then(|| self.due.end_of_idling(has_asked, &self.accepted)),
+        };
+        if self.due.poll_end(cx, end).is_ready() {
+            if !self.departure.is_announced() {
+                return Poll::Ready(Fate::Over);
             }
-        } else {
-            self.waiting.clear();
+            self.departure.say_farewell(self.streams.last(), &self.framed.carrier);
         }
         // What is not out yet comes back here by itself.
-        if self.carrier.queued() > 0 && self.output.is_empty() || self.is_over() && self.is_out {
+        if self.framed.has_more() || self.is_over() && is_out {
             cx.waker().wake_by_ref();
         }
         Poll::Pending
     }
 
-    fn hold_nothing(&mut self) {
-        for buffer in [&mut self.input, &mut self.output] {
-            if buffer.is_empty() && buffer.capacity() > 0 {
-                buffers::give(std::mem::take(buffer));
-            }
-        }
-        self.carrier.rest();
-    }
-
-    fn awaits(&self, is_idle: bool) -> Awaits {
-        match self.client_due_since {
-            since if !is_idle => Awaits::Body(since.unwrap_or_else(clock::now)),
-            Some(since) => Awaits::Head(since),
-            None => Awaits::Request(self.accepted.last_used),
-        }
-    }
-
-    /// Only waits for the client; responses have their own timeouts.
-    fn until(&self, is_idle: bool) -> Option<Instant> {
-        if let Departure::Announced(at) = self.departure {
-            return Some(at);
-        }
-        let head_timeout = self.accepted.server().settings.client_header.timeout;
-        let until = match self.client_due_since {
-            _ if self.last == 0 => self.accepted.last_used + head_timeout,
-            Some(since) => since + head_timeout,
-            None => self.accepted.last_used + self.accepted.settings().keepalive.timeout,
-        };
-        is_idle.then_some(until)
+    fn charge(&mut self, work: Work) -> Result<(), Fate> {
+        self.patience.charge(work, clock::now()).map_err(|Overdrawn| {
+            Fate::Broken(ErrorCode::EnhanceYourCalm, "too many frames that cause useless work")
+        })
     }
 }
 
@@ -403,14 +290,6 @@ impl Http2Connection {
 /// work instead.
 fn unbudgeted<T>(cx: &mut Context<'_>, poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Poll<T> {
     pin!(unconstrained(poll_fn(poll))).poll(cx)
-}
-
-/// Writes the last frames; whether the client may still read them.
-async fn say(socket: &mut Stream, last_words: &[u8], accepted: &Accepted, end: &Fate) -> bool {
-    accepted.until_logged().await;
-    let mut deadline = Deadline::new();
-    let outlet = Outlet::new(socket, &mut deadline, LAST_WORDS.min(accepted.settings().send.timeout));
-    !matches!(end, Fate::Gone) && outlet.write_all(&mut [IoSlice::new(last_words)]).await.is_ok()
 }
 
 /// Closes so that the client can read the last frames. It still sends acknowledgements and windows while it

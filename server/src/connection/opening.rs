@@ -87,7 +87,9 @@ async fn shake_hands(
     remote: &Address,
     opened: Instant,
 ) -> Option<(Stream, bool)> {
-    let Some(acceptor) = &generation.shared.tls[listener] else { return Some((stream, false)) };
+    let Some(acceptor) = &generation.shared.handshakes.acceptors[listener] else {
+        return Some((stream, false));
+    };
     let id = generation.http().listeners[listener].default_server;
     let naming = Naming { worker, generation, listener, remote };
     let mut deadline = Deadline::new();
@@ -105,7 +107,7 @@ async fn shake_hands(
     };
     worker.metrics.add(Counter::TlsHandshakesFailed, 1);
     if let Some(error) = error {
-        let log = &generation.shared.main_log;
+        let log = &generation.shared.logs.main;
         let level =
             if matches!(error, HandshakeError::NoCertificate(_)) { Level::Error } else { Level::Info };
         log.tell(level, format_args!("{error}"), || About::client(remote));

@@ -29,7 +29,7 @@ pub(super) async fn read(
         Err(error) => {
             let level = if matches!(error, HeaderError::Broken(_)) { Level::Error } else { Level::Info };
             let what = format_args!("{error} while reading PROXY protocol");
-            generation.shared.main_log.tell(level, what, || About::client(remote));
+            generation.shared.logs.main.tell(level, what, || About::client(remote));
             None
         }
     }

@@ -251,7 +251,7 @@ pub async fn carry_out(request: &Request, orders: Orders, soft: bool) -> std::io
     let now = Now::read();
     let mut taken_out = Vec::with_capacity(orders.items.len());
     for (zone, item) in orders.items {
-        let store = &generation.shared.stores[zone as usize];
+        let store = &generation.shared.zones.stores[zone as usize];
         let (counter, by, text) = described(&item);
         metrics.add(counter, 1);
         log(request, store.name(), by, &text, soft);
@@ -317,7 +317,7 @@ fn described(item: &PurgeItem) -> (Counter, &'static str, String) {
 }
 
 fn log(request: &Request, zone: &str, by: &str, text: &str, soft: bool) {
-    let log = &request.generation.shared.error_logs[request.route.location.0 as usize];
+    let log = &request.generation.shared.logs.errors[request.route.location.0 as usize];
     if log.enabled(Level::Info) {
         let how = if soft { "marked stale" } else { "purged" };
         let what = format_args!("cache zone \"{zone}\": {by} \"{text}\" {how}");

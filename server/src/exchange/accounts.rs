@@ -21,7 +21,7 @@ impl Passing<'_> {
         let Some(last) = self.request.tries.list.last_mut() else { return };
         last.answered(head.status, elapsed);
         self.request.worker.metrics.observe(Timing::UpstreamHeader, elapsed);
-        if self.request.generation.shared.keeps_upstream_heads {
+        if self.request.generation.shared.reads.upstream_heads {
             let fields = head.view(connection.head_bytes());
             self.request.tries.headers = Some(Rc::new(Headers::copied_from(fields, |_, _, _| true)));
         }

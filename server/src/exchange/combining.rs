@@ -131,6 +131,6 @@ pub(super) async fn combine(
 
 fn forget(passing: &Passing<'_>, hit: &Rc<Hit>) {
     if let Some(cache) = &passing.proxy.cache {
-        passing.request.generation.shared.stores[cache.zone.0 as usize].forget(&hit.entry);
+        passing.request.generation.shared.zones.stores[cache.zone.0 as usize].forget(&hit.entry);
     }
 }

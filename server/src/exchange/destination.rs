@@ -113,7 +113,8 @@ pub(super) async fn find(
 }
 
 fn secured(request: &Request, tls: &PassTls, host: &str) -> Option<Secured> {
-    let connector = request.generation.shared.connectors.get(request.route.location.0 as usize)?.clone()?;
+    let connector =
+        request.generation.shared.handshakes.connectors.get(request.route.location.0 as usize)?.clone()?;
     let name = match &tls.name {
         Some(name) => Rc::from(String::from_utf8_lossy(&value(name, request))),
         None => Rc::from(host),

@@ -81,7 +81,7 @@ pub(super) fn learn(passing: &Passing<'_>, status: u16, fields: Fields<'_>) {
         }
     } else if status == 200 {
         // Something else would be answered now: what is stored is outdated.
-        passing.request.generation.shared.stores[zone].invalidate(&key);
+        passing.request.generation.shared.zones.stores[zone].invalidate(&key);
     }
 }
 

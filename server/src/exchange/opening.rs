@@ -71,7 +71,7 @@ fn refused(worker: &Worker, lacks_descriptors: bool) -> ExchangeError {
         let what = format!(
             "{wanted} worker_connections are not enough for connections to upstreams, requests get 503"
         );
-        generation.shared.main_log.write(Level::Warn, format_args!("{what}"));
+        generation.shared.logs.main.write(Level::Warn, format_args!("{what}"));
         generation.shared.recorder.note_shortage(&what);
     }
     ExchangeError::NoPlace
@@ -79,7 +79,7 @@ fn refused(worker: &Worker, lacks_descriptors: bool) -> ExchangeError {
 
 fn complain_of_shortage(worker: &Worker) {
     if worker.may_complain(clock::now()) {
-        let log = &worker.generation().shared.main_log;
+        let log = &worker.generation().shared.logs.main;
         log.write(
             Level::Crit,
             format_args!(

@@ -22,7 +22,7 @@ pub(super) fn complaints(request: &Request, pass: &FastCgiPass, upstream: &str) 
         let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n' | b'.' | b' ');
         let length = text.iter().rposition(|byte| !is_end(byte)).map_or(0, |last| last + 1);
         let said = String::from_utf8_lossy(&text[..length.min(MOST_OF_COMPLAINT)]);
-        let logs = &generation.shared.error_logs[location.0 as usize];
+        let logs = &generation.shared.logs.errors[location.0 as usize];
         let what = format_args!("FastCGI sent in stderr: \"{said}\" while reading upstream");
         logs.tell(Level::Error, what, || about.clone());
         caught.iter().any(|pattern| memchr::memmem::find(text, pattern.as_bytes()).is_some())

@@ -265,7 +265,7 @@ async fn read_to_file(
     let settings = &request.location().settings.client_body;
     let folder = settings.temp_path.path.clone();
     let is_named = settings.in_file_only != InFileOnly::Off
-        || request.generation.shared.names_body_files
+        || request.generation.shared.reads.body_files
         || request.method == Method::Put && request.location().settings.dav.methods.contains(&DavMethod::Put);
     let opened = if is_named { named_file(request, &folder).await } else { open(folder.clone()).await };
     let file = match opened {

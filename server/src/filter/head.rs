@@ -87,7 +87,7 @@ pub fn interim(out: &mut Vec<u8>, request: &Request, status: u16, fields: Fields
 /// Content-Type lacks at this point, as in nginx.
 pub fn draft(request: &mut Request, fields: Fields<'_>) {
     request.sent.head.clear();
-    if !request.generation.shared.keeps_sent_heads || can_be_fixed(request) {
+    if !request.generation.shared.reads.sent_heads || can_be_fixed(request) {
         return;
     }
     // In place of the status line.
@@ -282,7 +282,7 @@ fn finish(mut sink: Sink<'_>, request: &mut Request, age: Option<u64>, adds: boo
 }
 
 fn add_fields(sink: &mut Sink<'_>, request: &mut Request, status: u16, which: impl Fn(&AddHeader) -> bool) {
-    if !request.generation.shared.keeps_sent_heads {
+    if !request.generation.shared.reads.sent_heads {
         for add in applying(&request.location().settings.headers.add, status).filter(|add| which(add)) {
             write_add(sink, request, add);
         }
@@ -330,7 +330,7 @@ fn names_sent(value: &Template) -> bool {
 }
 
 fn keep_sent(request: &mut Request, sink: &Sink<'_>) {
-    if request.generation.shared.keeps_sent_heads {
+    if request.generation.shared.reads.sent_heads {
         let kept = request.sent.head.len();
         request.sent.head.extend_from_slice(&sink.said()[kept..]);
     }

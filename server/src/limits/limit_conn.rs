@@ -18,7 +18,7 @@ pub(super) fn pass(request: &mut Request, settings: &ConnectionLimits) -> Result
         return Ok(());
     }
     for limit in settings.limits.iter() {
-        let zone = request.generation.shared.connection_zones[limit.zone.0 as usize].clone();
+        let zone = request.generation.shared.zones.connections[limit.zone.0 as usize].clone();
         let entered = with_key(&limit.key, LONGEST_KEY, request, |key| zone.enter(key, limit.most));
         match entered {
             None => {}

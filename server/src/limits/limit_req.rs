@@ -117,7 +117,7 @@ fn ask(request: &Request, limits: &[RequestLimit], now: Instant) -> Together {
 }
 
 fn zone<'r>(request: &'r Request, limit: &RequestLimit) -> &'r Arc<RequestZone> {
-    &request.generation.shared.request_zones[limit.zone.0 as usize]
+    &request.generation.shared.zones.requests[limit.zone.0 as usize]
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -205,7 +205,7 @@ fn unset(number: u16, request: &Request) -> Option<Variable> {
 }
 
 fn tell(request: &Request, level: Level, what: fmt::Arguments<'_>) {
-    let logs = &request.generation.shared.error_logs[request.route.location.0 as usize];
+    let logs = &request.generation.shared.logs.errors[request.route.location.0 as usize];
     logs.tell(level, what, || About::connection(request.connection.serial));
 }
 

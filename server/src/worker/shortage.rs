@@ -102,9 +102,9 @@ impl Worker {
                 found.push((awaits, key));
             }
         }
-        let most = self.waiting_for_upstream.get().min(SHED_AT_ONCE);
+        let most = self.upstream_seekers.waiting().min(SHED_AT_ONCE);
         let bound = self.generation.borrow().shared.bounds.upstreams;
-        if self.connected() + self.waiting.get() >= bound + idle {
+        if self.connected() + self.newcomers.waiting() >= bound + idle {
             return self.shed_tunnels(most, now);
         }
         self.shed(found, most.saturating_sub(asked));
@@ -128,7 +128,7 @@ impl Worker {
             if self.is_short() && self.has_room() {
                 return;
             }
-            most = self.waiting.get().clamp(1, SHED_AT_ONCE);
+            most = self.newcomers.waiting().clamp(1, SHED_AT_ONCE);
             if self.shed_tunnels(most, now) || found.is_empty() {
                 return;
             }

@@ -9,10 +9,11 @@
 //! never copied here; while there is nothing to read it has none. A part that was handed out, and the head, stay until the next read. It decides nothing about retries and knows no client. Next: `speaker` for what is said, `body` for what follows a head, `pool` for what happens
 //! between exchanges.
 
+mod buffer;
+mod state;
 mod reading;
 mod sending;
 
-use super::body::Body;
 use super::pace::Pace;
 use super::speaker::Speaker;
 use crate::dial::Dial;
@@ -21,11 +22,12 @@ use crate::h2::Call;
 use crate::held::Held;
 use crate::lease::Lease;
 use crate::peer::Peer;
-use millstream_net::buffers;
+use buffer::ReadBuffer;
 use millstream_net::clock;
 use millstream_net::stream::Stream;
 use millstream_net::timer::Deadline;
 use millstream_wire::{Fields, Method};
+use state::ExchangeState;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
@@ -52,13 +54,8 @@ enum Over {
 #[derive(Debug)]
 pub struct Connection {
     over: Over,
-    /// Bytes before `start` are used up.
-    buffer: Vec<u8>,
-    start: usize,
-    /// Start and length in `buffer` of the head that was read last.
-    head: (usize, usize),
-    body: Body,
-    speaker: Speaker,
+    buffer: ReadBuffer,
+    exchange: ExchangeState,
     deadline: Deadline,
     /// Of a body that is sent while the response arrives.
     sending: Deadline,
@@ -67,20 +64,11 @@ pub struct Connection {
     name: Rc<str>,
     opened: Instant,
     requests: u64,
-    method: Method,
-    keep: bool,
-    sent: bool,
     pooled: bool,
-    received: u64,
-    written: u64,
-    interim: u32,
     pub(crate) lease: Option<Lease>,
     /// Kept as long as the connection lives, such as its slot among a worker's connections.
     held: Option<Box<dyn Held>>,
     waiting: bool,
-    /// Whether the last answer had no body whatever its fields said, so that a server may have written one all the same.
-    is_bodiless: bool,
-    pace: Option<Box<Pace>>,
 }
 
 impl Connection {
@@ -100,83 +88,65 @@ impl Connection {
     fn over(over: Over, peer: &Peer, dial: &Dial, deadline: Deadline) -> Connection {
         Connection {
             over,
-            buffer: Vec::new(),
-            start: 0,
-            head: (0, 0),
-            body: Body::ended(),
-            speaker: Speaker::http1(false),
+            buffer: ReadBuffer::default(),
+            exchange: ExchangeState::none(),
             deadline,
             sending: Deadline::new(),
             peer: peer.id,
             dial: dial.clone(),
-            pace: None,
             // A copy of its own: counting references on a name that all workers share would bounce its cache line.
             name: Rc::from(&*peer.name),
             opened: clock::now(),
             requests: 0,
-            method: Method::Get,
-            keep: false,
-            sent: false,
             pooled: false,
-            received: 0,
-            written: 0,
-            interim: 0,
             lease: None,
             held: None,
             waiting: false,
-            is_bodiless: false,
         }
     }
 
     /// `method` decides how the response is framed; `keep` says whether the request allows the connection to
     /// be reused.
     pub fn begin(&mut self, speaker: Speaker, method: Method, keep: bool) {
-        self.speaker = speaker;
-        self.method = method;
-        self.keep = keep;
-        self.sent = false;
-        self.received = 0;
-        self.written = 0;
-        self.interim = 0;
+        self.exchange = ExchangeState::begin(speaker, method, keep);
         self.waiting = false;
         self.requests += 1;
-        self.body = Body::pending();
     }
 
     /// The spans of the last head point into these. Valid until the next read.
     pub fn head_bytes(&self) -> &[u8] {
-        &self.buffer[self.head.0..self.head.0 + self.head.1]
+        self.buffer.head()
     }
 
     pub fn trailers(&self) -> Option<Fields<'_>> {
-        self.body.trailers()
+        self.exchange.body.trailers()
     }
 
     pub fn remaining(&self) -> Option<u64> {
-        self.body.remaining()
+        self.exchange.body.remaining()
     }
 
     pub fn is_ended(&self) -> bool {
-        self.body.is_ended()
+        self.exchange.body.is_ended()
     }
 
     /// Both messages ended cleanly, nothing is left over (bytes after a response belong to no one, RFC 9112
     /// §6.3), and neither side asked to close.
     pub fn reusable(&self) -> bool {
-        self.is_over() && self.speaker.is_at_rest()
+        self.is_over() && self.exchange.speaker.is_at_rest()
     }
 
     /// Whether only the last record of the exchange is missing, after which another may follow.
     pub(crate) fn awaits_end(&self) -> bool {
-        self.is_over() && matches!(self.speaker.is_ended(), Ok(false)) && !self.speaker.is_at_rest()
+        self.is_over()
+            && matches!(self.exchange.speaker.is_ended(), Ok(false))
+            && !self.exchange.speaker.is_at_rest()
     }
 
     fn is_over(&self) -> bool {
-        self.keep
+        self.exchange.is_over()
             && matches!(self.over, Over::Socket(_))
-            && self.sent
-            && self.body.is_ended()
-            && self.start == self.buffer.len()
+            && self.buffer.is_used_up()
             && self.may_idle()
     }
 
@@ -186,11 +156,11 @@ impl Connection {
     }
 
     pub fn has_leftover(&self) -> bool {
-        self.body.is_ended() && self.start < self.buffer.len()
+        self.is_ended() && self.has_unread()
     }
 
     pub fn has_unread(&self) -> bool {
-        self.start < self.buffer.len()
+        !self.buffer.is_used_up()
     }
 
     /// For a tunnel; `None` if others share the connection.
@@ -203,21 +173,17 @@ impl Connection {
 
     /// Whether the request's body may continue while the response arrives, as in HTTP/2.
     pub fn is_both_ways(&self) -> bool {
-        matches!(self.over, Over::Call(_)) && !self.sent
+        matches!(self.over, Over::Call(_)) && !self.exchange.sent
     }
 
     /// What was read after the head so far.
     pub fn read_ahead(&self) -> &[u8] {
-        &self.buffer[self.start..]
+        self.buffer.unread()
     }
 
     /// For a tunnel; gives up the buffer.
     pub fn take_read_ahead(&mut self) -> Vec<u8> {
-        let mut buffer = std::mem::take(&mut self.buffer);
-        buffer.drain(..self.start);
-        self.start = 0;
-        self.head = (0, 0);
-        buffer
+        self.buffer.take_unread()
     }
 
     pub fn hold(&mut self, value: Box<dyn Held>) {
@@ -243,7 +209,7 @@ impl Connection {
 
     /// For the rest of the current body; bytes per second.
     pub fn limit_rate(&mut self, rate: u64) {
-        self.pace = Some(Box::new(Pace::new(rate, (self.buffer.len() - self.start) as u64)));
+        self.exchange.pace = Some(Box::new(Pace::new(rate, self.buffer.unread().len() as u64)));
     }
 
     pub fn peer_name(&self) -> &Rc<str> {
@@ -251,7 +217,7 @@ impl Connection {
     }
 
     pub fn traffic(&self) -> (u64, u64) {
-        (self.received, self.written)
+        (self.exchange.received, self.exchange.written)
     }
 
     pub fn requests(&self) -> u64 {
@@ -271,7 +237,7 @@ impl Connection {
     /// Whether an idle connection is open and nothing has arrived.
     pub(crate) fn is_quiet(&self) -> bool {
         match &self.over {
-            Over::Socket(stream) => stream.is_quiet() && (!self.is_bodiless || stream.is_silent()),
+            Over::Socket(stream) => stream.is_quiet() && (!self.exchange.is_bodiless || stream.is_silent()),
             Over::Call(_) => false,
         }
     }
@@ -299,15 +265,8 @@ impl Connection {
     /// Returns the buffer while nothing is to be read.
     pub(crate) fn rest(&mut self) {
         self.pooled = true;
-        self.pace = None;
-        self.start = 0;
-        self.head = (0, 0);
-        let buffer = std::mem::take(&mut self.buffer);
-        if buffer.capacity() > 0 {
-            buffers::give(buffer);
-        }
-        self.body = Body::ended();
-        self.speaker = Speaker::http1(false);
+        self.buffer.rest();
+        self.exchange.rest();
     }
 }
 
@@ -316,14 +275,9 @@ impl Drop for Connection {
         // An exchange that is given up leaves no TIME_WAIT behind: a client that gives up thousands would use up the ports. A
         // request that is cut short ends where it is cut, which a server tells from a connection that failed.
         if let Over::Socket(stream) = &self.over
-            && self.sent
-            && !self.body.is_ended()
+            && self.exchange.is_cut()
         {
             stream.reset_on_close();
-        }
-        let buffer = std::mem::take(&mut self.buffer);
-        if buffer.capacity() > 0 {
-            buffers::give(buffer);
         }
     }
 }

@@ -3,8 +3,8 @@
 //! What is written of the server applies to all of its records, and edits of it outlive them. Records of another priority than the
 //! lowest are backups. Before: `app`'s `names`, which asks; next: `group`, which puts the records in force.
 
+use super::Server;
 use super::places::Place;
-use super::{Group, Server};
 use crate::standing::Parameters;
 use millstream_net::address::Address;
 use std::sync::Arc;
@@ -63,26 +63,10 @@ impl Server {
     }
 }
 
-impl Group {
-    /// Nothing happens if the records are the same.
-    pub fn move_service(&self, server: &str, service: &str, records: &[ServiceRecord]) {
-        let moved = |server: &Server| server.service.as_ref().is_some_and(|known| known.records != records);
-        let moves = |known: &Server| known.is_of(server, Some(service)) && moved(known);
-        if !self.lock().servers.iter().any(moves) {
-            return;
-        }
-        self.publish(|servers| {
-            let services = servers.iter_mut().filter(|known| known.is_of(server, Some(service)));
-            for known in services.filter_map(|known| known.service.as_mut()) {
-                known.records = records.to_vec();
-            }
-        });
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::group::Group;
     use crate::group::fixture::{group, now, server, upstream};
     use crate::peers::Version;
     use crate::{Ask, Edit, ServerChange};

@@ -105,7 +105,7 @@ fn the_longer_an_answer_took_that_was_not_stored_the_longer_nobody_waits() {
         let permit = miss(get(&mut front, &conf(), asked));
         let came = later(asked, took);
         permit.uncacheable(reason, came);
-        let sight = front.store().sight(b"key", Fields::default(), &conf(), came);
+        let sight = Sight::of(front.store(), b"key", Fields::default(), &conf(), came);
         assert_eq!(sight.uncacheable_until, later(came, pause).unix_milliseconds, "{took} {reason:?}");
         let at = sight.refused.map(|refused| refused.at);
         assert_eq!(at, reason.map(|_| came.unix_milliseconds), "{took} {reason:?}");
@@ -142,9 +142,7 @@ fn what_one_beside_a_line_learns_those_in_it_learn_and_what_one_past_the_cache_g
     let waiter = busy(&mut front, &conf(), now);
     front.beside(b"key", Asker::Anybody).uncacheable(Some(Reason::Private), now);
     assert!(
-        front
-            .store()
-            .sight(b"key", Fields::default(), &conf(), now)
+        Sight::of(front.store(), b"key", Fields::default(), &conf(), now)
             .line
             .is_some_and(|line| line.waiting == 1)
     );

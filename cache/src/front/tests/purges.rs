@@ -280,7 +280,7 @@ fn a_refresh_ahead_that_fails_is_not_tried_again_and_one_of_an_idle_entry_not_at
 fn a_look_tells_what_there_is_and_leaves_no_trace() {
     let (mut front, now) = (front(), start());
     let store = front.store().clone();
-    let look = |now| store.sight(b"key", Fields::default(), &conf(), now);
+    let look = |now| Sight::of(&store, b"key", Fields::default(), &conf(), now);
     assert!(look(now).entries.is_empty() && store.stats().keys == 0);
     let permit = miss(get(&mut front, &conf(), now));
     let Lookup::Busy(waiter, _) = get(&mut front, &conf(), now) else { panic!("must wait") };

@@ -15,7 +15,7 @@ async fn handle(store: &Arc<Store>, request: &Headers) -> Option<Arc<Entry>> {
 }
 
 fn code(store: &Arc<Store>, entry: &Arc<Entry>, coding: Coding, body: &[u8]) {
-    let permit = store.claim_coding(entry, coding).expect("nobody has made it");
+    let permit = CodingPermit::claim(store, entry, coding).expect("nobody has made it");
     assert!(permit.set(Bytes::copy_from_slice(body)));
 }
 
@@ -46,13 +46,13 @@ fn coded_bodies_are_there_after_a_restart_and_count() {
         let after =
             (fs::metadata(only_file(directory.path())).expect("a file").len(), first.stats().disk_bytes);
         assert_eq!(after.0 - before.0, 20_004 + 2 * 5);
-        assert!(after.1 > before.1 && !entry.is_unwritten(), "{before:?} {after:?}");
+        assert!(after.1 > before.1 && !entry.marks.is_unwritten(), "{before:?} {after:?}");
 
         let restarted = store(&zone);
         let found = handle(&restarted, &none).await.expect("it is on the disk");
         assert_eq!(codings(&found), made);
         assert_eq!((found.body_in_memory(), found.head().etag()), (Some(&b"body"[..]), Some(&b"\"a\""[..])));
-        assert!(restarted.claim_coding(&found, Coding::Br).is_none() && !found.is_unwritten());
+        assert!(CodingPermit::claim(&restarted, &found, Coding::Br).is_none() && !found.marks.is_unwritten());
         assert!(restarted.stats().memory_bytes >= found.cost() && found.cost() > 20_000);
         // One more joins them.
         code(&restarted, &found, Coding::Zstd, b"zstd");

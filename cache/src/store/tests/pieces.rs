@@ -20,7 +20,7 @@ async fn begin_piece(store: &Arc<Store>, whole: &Sliced, key: &str) -> Fill {
 }
 
 async fn put_piece(store: &Arc<Store>, whole: &[u8], key: &str) {
-    let mut fill = begin_piece(store, &store.sliced(whole.to_vec()), key).await;
+    let mut fill = begin_piece(store, &Sliced::of(store, whole.to_vec()), key).await;
     fill.push(Bytes::from_static(b"piece"));
     assert!(fill.finish().await.is_some());
     settled(store).await;
@@ -41,7 +41,7 @@ async fn has(store: &Arc<Store>, key: &str) -> bool {
 
 /// Waits until the files that existed at the start are known.
 async fn surveyed(store: &Arc<Store>) {
-    store.sliced(Vec::new());
+    Sliced::of(store, Vec::new());
     for other in 0u64.. {
         if !change(store, &other.to_le_bytes()).await {
             return;
@@ -69,7 +69,7 @@ fn a_change_leaves_a_rule_only_where_a_piece_is_stored_or_on_its_way() {
             assert!(!change(&store, WHOLE).await, "it is stored whole alone");
             assert!(!has(&store, "thing").await);
 
-            let asked = store.sliced(WHOLE.to_vec());
+            let asked = Sliced::of(&store, WHOLE.to_vec());
             assert!(change(&store, WHOLE).await, "it is asked for");
             let fill = begin_piece(&store, &asked, "thing 0").await;
             drop(asked);
@@ -85,7 +85,7 @@ fn a_change_leaves_a_rule_only_where_a_piece_is_stored_or_on_its_way() {
             assert!(!change(&store, WHOLE).await, "nobody has asked for it since");
             put_piece(&store, WHOLE, "thing 1").await;
             assert!(change(&store, WHOLE).await && !has(&store, "thing 1").await);
-            assert!(store.sliced(b"asked for and not stored".to_vec()).key().len() > 5);
+            assert!(Sliced::of(&store, b"asked for and not stored".to_vec()).key().len() > 5);
             assert!(!change(&store, b"asked for and not stored").await);
         }
         let [purges, pieces] = journals(directory.path());

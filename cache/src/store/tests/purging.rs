@@ -191,7 +191,8 @@ fn a_look_at_the_disk_tells_what_is_there() {
             put(&first, "key", request, &[("Vary", "Accept-Language")], b"body").await;
         }
         let restarted = store(&zone);
-        let look = async |request: &Headers| restarted.sight_on_disk(b"key", request.view(), start()).await;
+        let look =
+            async |request: &Headers| Sight::on_disk(&restarted, b"key", request.view(), start()).await;
         let counts = async |request| {
             let (entries, chosen) = look(request).await;
             (entries.len(), chosen)
@@ -201,7 +202,7 @@ fn a_look_at_the_disk_tells_what_is_there() {
         let none = Headers::new();
         assert_eq!(counts(&none).await, (1, None));
         assert_eq!(restarted.stats().keys, 0);
-        assert!(restarted.sight(b"key", de.view(), &conf(), start()).may_be_on_disk);
+        assert!(Sight::of(&restarted, b"key", de.view(), &conf(), start()).may_be_on_disk);
         purge(&restarted, What::All, How::Soft).await;
         assert!(!look(&de).await.0[0].is_fresh(start()));
         purge(&restarted, What::All, How::Hard).await;

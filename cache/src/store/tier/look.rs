@@ -3,7 +3,7 @@
 //! The key's own file says what the key varies by; a request of another variant needs a second file. What a purge goes for is
 //! not brought back. Next: `variants` (which file is whose), `disk/read`.
 
-use super::super::Store;
+use super::super::{Sight, Store};
 use super::Tier;
 use crate::body::Body;
 use crate::disk::Loaded;
@@ -17,33 +17,17 @@ use millstream_net::blocking;
 use millstream_wire::Fields;
 use std::sync::Arc;
 
-impl Store {
-    /// Reads what there is for a key into memory; returns it if memory has no room. Ends the line.
-    pub(crate) async fn look(
-        self: &Arc<Self>,
-        grant: &Grant,
-        request: Fields<'_>,
-        now: Now,
-    ) -> Option<Arc<Entry>> {
-        match self.tier.clone() {
-            Some(tier) => Looking { store: self, tier, grant, now }.look(request).await,
-            None => {
-                self.memory.end(grant);
-                None
-            }
-        }
-    }
-
+impl Sight {
     /// The key's files: the one under its own name, and the one of the variant for this request. The second
     /// value is the index of the latter. Bodies stay in the files.
-    pub async fn sight_on_disk(
-        &self,
+    pub async fn on_disk(
+        store: &Store,
         key: &[u8],
         request: Fields<'_>,
         now: Now,
     ) -> (Vec<Arc<Entry>>, Option<usize>) {
-        let Some(tier) = self.tier.clone() else { return (Vec::new(), None) };
-        let key = Arc::new(Key::new(key, self.memory.hash(key)));
+        let Some(tier) = store.tier.clone() else { return (Vec::new(), None) };
+        let key = Arc::new(Key::new(key, store.memory.hash(key)));
         let look = |name| {
             let (tier, key) = (tier.clone(), key.clone());
             blocking::run(move || tier.disk.peek(&name, key.bytes()))
@@ -51,7 +35,7 @@ impl Store {
         let entry = |loaded: Loaded, variant: Option<Variant>| {
             let (variant, head) = (variant.map(Arc::new), loaded.head.head.view());
             let entry = Entry::new(key.bytes(), variant, (0, loaded.born), head, loaded.body);
-            as_ruled(&self.memory.purges.rules(), &Arc::new(entry), now)
+            as_ruled(&store.memory.purges.rules(), &Arc::new(entry), now)
         };
         let Some(mut loaded) = look(variants::own(key.bytes())).await else { return (Vec::new(), None) };
         let own = OwnFile::of(loaded.epoch, loaded.head.vary.take());
@@ -69,7 +53,7 @@ impl Store {
     }
 }
 
-struct Looking<'a> {
+pub(crate) struct Looking<'a> {
     store: &'a Store,
     tier: Arc<Tier>,
     grant: &'a Grant,
@@ -77,7 +61,23 @@ struct Looking<'a> {
 }
 
 impl Looking<'_> {
-    async fn look(&self, request: Fields<'_>) -> Option<Arc<Entry>> {
+    /// Reads what there is for a key into memory; returns it if memory has no room. Ends the line.
+    pub(crate) async fn look(
+        store: &Arc<Store>,
+        grant: &Grant,
+        request: Fields<'_>,
+        now: Now,
+    ) -> Option<Arc<Entry>> {
+        match store.tier.clone() {
+            Some(tier) => Looking { store, tier, grant, now }.find(request).await,
+            None => {
+                grant.end(&store.memory);
+                None
+            }
+        }
+    }
+
+    async fn find(&self, request: Fields<'_>) -> Option<Arc<Entry>> {
         let key = self.grant.key.bytes();
         let name = variants::own(key);
         let Some(mut loaded) = self.read(name).await else { return self.absent() };
@@ -86,7 +86,7 @@ impl Looking<'_> {
             self.remove(name).await;
             return self.absent();
         }
-        self.store.memory.found_on_disk(self.grant, &own);
+        self.store.memory.shards.found_on_disk(self.grant, &own);
         let (name, wanted) = match own.wanted(key, request) {
             Wanted::Own => {
                 let Some(variant) = own.variant else { return self.insert((&name, loaded), None) };
@@ -139,7 +139,7 @@ impl Looking<'_> {
     }
 
     fn absent(&self) -> Option<Arc<Entry>> {
-        self.store.memory.absent_on_disk(self.grant);
+        self.store.memory.shards.absent_on_disk(self.grant);
         None
     }
 
@@ -149,7 +149,7 @@ impl Looking<'_> {
         if self.grant.values.as_deref() == Some(wanted) {
             return self.absent();
         }
-        self.store.memory.end(self.grant);
+        self.grant.end(&self.store.memory);
         None
     }
 
@@ -166,12 +166,12 @@ impl Looking<'_> {
             Arc::new(Entry::new(self.grant.key.bytes(), variant.clone(), orders, head, body))
         };
         let body = match &loaded.body {
-            Body::Memory(held) => Body::Memory(memory.loans.hold((**held).clone())),
+            Body::Memory(held) => Body::Memory(memory.shards.loans.hold((**held).clone())),
             body => body.clone(),
         };
         let whole = entry(body);
         for (coding, body) in &loaded.coded {
-            whole.keep_coded(*coding, memory.loans.hold(body.clone()));
+            whole.keep_coded(*coding, memory.shards.loans.hold(body.clone()));
         }
         match memory.put(self.grant, &whole, self.now) {
             Put::Stored => None,

@@ -44,7 +44,7 @@ impl Store {
         let Some(tier) = self.tier.clone() else { return };
         let Some(pending) = Pending::among(&tier, entry.cost()) else {
             // A later round of tidying finds it, if it is still stored then.
-            entry.set_unwritten(true);
+            entry.marks.set_unwritten(true);
             return;
         };
         let (store, entry) = (self.clone(), entry.clone());
@@ -78,7 +78,7 @@ impl Tier {
     pub(in crate::store) fn place(&self, store: &Store, key: &Key, values: Option<&[u8]>) -> FilePlace {
         // Memory does not know of every file that others remove.
         let is_there = |_: &BaseFile| self.disk.path(&variants::own(key.bytes())).exists();
-        let base = store.memory.base_of(key).filter(is_there);
+        let base = store.memory.shards.base_of(key).filter(is_there);
         variants::place(key.bytes(), base.as_ref(), values, disk::random_id)
     }
 
@@ -120,7 +120,7 @@ impl Tier {
         if file.is_own {
             let values = variant.map(|variant| variant.values.clone());
             let base = BaseFile { epoch: file.epoch, values };
-            store.memory.written(key, variant.map(|variant| &*variant.fields), base);
+            store.memory.shards.written(key, variant.map(|variant| &*variant.fields), base);
         }
         Some(body)
     }

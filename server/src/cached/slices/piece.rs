@@ -105,8 +105,8 @@ impl Whole {
 pub(super) fn whole(request: &Request) -> Option<Rc<Sliced>> {
     let cache = request.location().settings.cache()?;
     let whole = request.for_refresh();
-    let store = &request.generation.shared.stores[cache.zone.0 as usize];
-    keyed::key(&whole, cache).map(|key| Rc::new(store.sliced(key)))
+    let store = &request.generation.shared.zones.stores[cache.zone.0 as usize];
+    keyed::key(&whole, cache).map(|key| Rc::new(Sliced::of(store, key)))
 }
 
 pub(super) fn copy(request: &Request, start: u64) -> Request {

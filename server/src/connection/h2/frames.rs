@@ -3,24 +3,22 @@
 //! `millstream-wire` has judged each by itself; here is judged whether it may come now. What is one stream's fault ends that stream, what
 //! makes the rest unreadable ends the connection. Next: `heads`, for header blocks.
 
-use super::departure::{Departure, FAREWELL};
-use super::ended::Past;
-use super::heads::Place;
-use super::patience::{Overdrawn, TINY, Work};
-use super::{Fate, Http2Connection, Preamble};
-use crate::worker::idle_since;
-use millstream_net::clock;
-use millstream_net::streams::{BadBody, Http2Stream};
+use super::departure::FAREWELL;
+use super::heads::{self, Come, Place};
+use super::patience::{TINY, Work};
+use super::{Fate, Http2Connection, Preamble, websocket};
+use millstream_net::streams::BadBody;
 use millstream_telemetry::metrics::Counter;
+use millstream_wire::FieldId;
 use millstream_wire::h2::PREFACE;
 use millstream_wire::h2::error_code::ErrorCode;
+use millstream_wire::h2::extra::ConnectProtocol;
 use millstream_wire::h2::frame::{Frame, FrameHead, kind};
 use millstream_wire::h2::priority::Priority;
 use millstream_wire::h2::read::{self, FrameError};
 use millstream_wire::h2::settings::{BadSetting, DEFAULT_MAX_FRAME_SIZE, SettingsPayload, Side};
 use millstream_wire::h2::window::BadWindow;
 use millstream_wire::h2::write;
-use std::rc::Rc;
 
 struct DataFrame<'a> {
     stream: u32,
@@ -32,17 +30,17 @@ struct DataFrame<'a> {
 
 impl Http2Connection {
     pub(super) fn take_frames(&mut self) -> Result<(), Fate> {
-        if self.input.is_empty() {
+        if self.framed.input.is_empty() {
             return Ok(());
         }
-        let input = std::mem::take(&mut self.input);
+        let input = std::mem::take(&mut self.framed.input);
         let mut at = 0;
         let outcome = self.take_from(&input, &mut at);
-        self.input = input;
-        if at == self.input.len() {
-            self.input.clear();
+        self.framed.input = input;
+        if at == self.framed.input.len() {
+            self.framed.input.clear();
         } else {
-            self.input.drain(..at);
+            self.framed.input.drain(..at);
         }
         outcome
     }
@@ -51,7 +49,7 @@ impl Http2Connection {
         if let Preamble::Preface(seen) = self.preamble {
             *at = self.take_preface(input, seen)?;
         }
-        while !self.is_clogged() && self.turn.goes_on() {
+        while !self.framed.is_clogged() && self.turn.goes_on() {
             match read::read(&input[*at..], DEFAULT_MAX_FRAME_SIZE) {
                 // A client has nothing to promise, so the rest need not be read.
                 Ok(None) => match FrameHead::peek(&input[*at..]) {
@@ -68,7 +66,7 @@ impl Http2Connection {
                 Err(FrameError::Connection(code, what)) => return Err(Fate::Broken(code, what)),
                 Err(FrameError::Stream { stream, code, consumed, .. }) => {
                     *at += consumed;
-                    self.check_block_is_over(None)?;
+                    self.blocks.check_is_over(None)?;
                     self.break_stream(stream, code)?;
                 }
             }
@@ -76,13 +74,14 @@ impl Http2Connection {
         Ok(())
     }
 
-    fn take_preface(&mut self, input: &[u8], seen: usize) -> Result<usize, Fate> {
-        let count = input.len().min(PREFACE.len() - seen);
-        if input[..count] != PREFACE[seen..seen + count] {
+    fn take_preface(&mut self, input: &[u8], seen: u8) -> Result<usize, Fate> {
+        let rest = &PREFACE[usize::from(seen)..];
+        let count = input.len().min(rest.len());
+        if input[..count] != rest[..count] {
             return Err(Fate::Broken(ErrorCode::ProtocolError, "an invalid preface"));
         }
-        let seen = seen + count;
-        self.preamble = if seen == PREFACE.len() { Preamble::Settings } else { Preamble::Preface(seen) };
+        let is_whole = count == rest.len();
+        self.preamble = if is_whole { Preamble::Settings } else { Preamble::Preface(seen + count as u8) };
         Ok(count)
     }
 
@@ -98,37 +97,50 @@ impl Http2Connection {
             Frame::Continuation { stream, .. } => Some(stream),
             _ => None,
         };
-        self.check_block_is_over(continued)?;
+        self.blocks.check_is_over(continued)?;
         match frame {
             Frame::Data { stream, data, flow, end } => {
                 self.take_data(&DataFrame { stream, data, flow, is_last: end })
             }
             Frame::Headers { stream, fragment, end_headers, end, depends_on_itself } => {
                 let flaw = depends_on_itself.then_some(ErrorCode::ProtocolError);
-                self.check_opening(stream)?;
-                self.begin_block(Place { stream, has_ended: end, flaw }, fragment, end_headers)
+                self.streams.check_opening(stream)?;
+                let place = Place { stream, has_ended: end, flaw };
+                if end_headers {
+                    return self.take_block(place, fragment);
+                }
+                let work = self.blocks.begin(place, fragment, self.accepted.head_limits().total)?;
+                self.charge(work)
             }
-            Frame::Continuation { stream, fragment, end_headers } => {
-                self.go_on_block(stream, fragment, end_headers)
+            Frame::Continuation { stream, fragment, end_headers: true } => {
+                let block = self.blocks.end(stream, fragment)?;
+                self.take_block(block.place, &block.bytes)
+            }
+            Frame::Continuation { stream, fragment, .. } => {
+                let work = self.blocks.go_on(stream, fragment, self.accepted.head_limits().total)?;
+                self.charge(work)
             }
             Frame::WindowUpdate { stream, increment } => self.widen(stream, increment),
             Frame::Settings { ack: true, .. } => {
-                self.granted.is_known = true;
+                self.streams.settings_are_known();
                 self.charge(Work::Control)
             }
             Frame::Settings { payload, .. } => self.take_settings(payload),
             Frame::Ping { ack: true, payload } => {
-                if payload == FAREWELL && matches!(self.departure, Departure::Announced(_)) {
-                    self.say_farewell();
+                if payload == FAREWELL && self.departure.is_announced() {
+                    self.departure.say_farewell(self.streams.last(), &self.framed.carrier);
                 }
                 self.charge(Work::Control)
             }
             Frame::Ping { payload, .. } => {
-                self.carrier.frame(|out| write::ping(out, true, payload));
+                self.framed.carrier.frame(|out| write::ping(out, true, payload));
                 self.charge(Work::Control)
             }
             Frame::Reset { stream, .. } => self.take_reset(stream),
-            Frame::PriorityUpdate { stream, value } => self.prioritise(stream, Priority::of(value)),
+            Frame::PriorityUpdate { stream, value } => {
+                self.streams.prioritise(stream, Priority::of(value))?;
+                self.charge(Work::Control)
+            }
             Frame::PushPromise { .. } => Err(Fate::Broken(ErrorCode::ProtocolError, "a PUSH_PROMISE frame")),
             // A client that will open no streams of ours any more may still open its own, and there never were any of ours.
             Frame::GoAway { .. } | Frame::Priority { .. } | Frame::Unknown { .. } => {
@@ -137,46 +149,70 @@ impl Http2Connection {
         }
     }
 
-    /// Only CONTINUATION may come between a block's frames (RFC 9113 §4.3).
-    fn check_block_is_over(&self, continued: Option<u32>) -> Result<(), Fate> {
-        match &self.block {
-            Some(block) if continued != Some(block.stream) => {
-                Err(Fate::Broken(ErrorCode::ProtocolError, "a frame in the middle of a header block"))
-            }
-            _ => Ok(()),
+    fn take_block(&mut self, place: Place, block: &[u8]) -> Result<(), Fate> {
+        let Place { stream, has_ended, .. } = place;
+        if stream <= self.streams.last() {
+            return self.take_trailers(place, block);
         }
+        let early = self.streams.begin(stream);
+        let (mut request, decoded) = self.blocks.decode(block, &mut self.accepted)?;
+        if decoded.is_err() {
+            self.charge(Work::Block(block.len()))?;
+        }
+        if self.departure.is_closing() {
+            // The client was told that this one counts for nothing.
+            return self.charge(Work::Control);
+        }
+        if self.streams.is_full() {
+            self.accepted.worker.metrics.add(Counter::Http2StreamsRefused, 1);
+            self.reset(stream, ErrorCode::RefusedStream);
+            return self.charge(Work::Refused);
+        }
+        if let Some(code) = place.flaw {
+            self.reset(stream, code);
+            return self.charge(Work::Refused);
+        }
+        match decoded {
+            Ok(extra) => {
+                request.method = request.received.head.method;
+                match extra.protocol {
+                    None => {}
+                    Some(ConnectProtocol::WebSocket) => websocket::as_upgrade(&mut request),
+                    Some(ConnectProtocol::Other) => {
+                        self.refuse(place, request, 501, "a CONNECT for an unknown protocol", None);
+                        return Ok(());
+                    }
+                }
+                request.received.head.length = block.len();
+                let asked = || request.field(FieldId::Priority).map(Priority::of);
+                let priority = early.or_else(asked).unwrap_or_default();
+                self.answer(Come { stream, request, has_ended, priority });
+            }
+            Err(error) => {
+                let (status, flaw) = heads::refusal_of(&error, &mut request);
+                self.refuse(place, request, status, error.what(), flaw);
+            }
+        }
+        Ok(())
     }
 
-    fn check_opening(&mut self, stream: u32) -> Result<(), Fate> {
-        if stream.is_multiple_of(2) {
-            return Err(Fate::Broken(ErrorCode::ProtocolError, "a request on a server-initiated stream"));
+    fn take_trailers(&mut self, place: Place, block: &[u8]) -> Result<(), Fate> {
+        let is_sound = self.blocks.decode_trailers(block, &self.accepted.head_limits())?;
+        if !is_sound {
+            self.charge(Work::Block(block.len()))?;
         }
-        if stream > self.last {
-            return Ok(());
-        }
-        match self.stream(stream) {
-            Some(open) if open.has_all() && !open.is_spoiled() || open.is_left() => {
-                Err(Fate::Broken(ErrorCode::StreamClosed, "a HEADERS frame on a half-closed stream"))
-            }
-            Some(_) => Ok(()),
-            None => match self.ended.past(stream) {
-                Past::GivenUp => Ok(()),
-                Past::Closed => {
-                    Err(Fate::Broken(ErrorCode::StreamClosed, "a HEADERS frame on a closed stream"))
-                }
-                Past::Unknown => {
-                    Err(Fate::Broken(ErrorCode::ProtocolError, "a stream with a lower number than the last"))
-                }
-            },
-        }
+        let Some(stream) = self.streams.get(place.stream) else { return self.charge(Work::Control) };
+        // What ends nothing is no trailer section (RFC 9113 §8.1).
+        let outcome = stream.receive_end(place.has_ended && is_sound);
+        outcome.or_else(|refused| self.refuse_body(place.stream, refused))
     }
 
     fn take_data(&mut self, piece: &DataFrame<'_>) -> Result<(), Fate> {
-        let open = self.stream(piece.stream).filter(|stream| !stream.is_left());
+        let open = self.streams.get(piece.stream).filter(|stream| !stream.is_left());
         let Some(stream) = open.cloned() else {
-            self.check_is_no_idle(piece.stream)?;
-            self.carrier.received(piece.flow, 0).map_err(overfull)?;
-            if self.ended.past(piece.stream) != Past::GivenUp {
+            self.streams.check_is_no_idle(piece.stream)?;
+            self.framed.carrier.received(piece.flow, 0).map_err(overfull)?;
+            if !self.streams.is_given_up(piece.stream) {
                 self.reset(piece.stream, ErrorCode::StreamClosed);
             }
             return self.charge(Work::Control);
@@ -185,8 +221,7 @@ impl Http2Connection {
         if let Err(refused) = outcome {
             return self.refuse_body(piece.stream, refused);
         }
-        self.client_due_since =
-            self.client_due_since.map(|since| idle_since(since, piece.data.len(), clock::now()));
+        self.due.moved(piece.data.len());
         match piece.data.len() {
             _ if piece.is_last => Ok(()),
             0 => self.charge(Work::Empty),
@@ -195,7 +230,7 @@ impl Http2Connection {
         }
     }
 
-    pub(super) fn refuse_body(&mut self, stream: u32, refused: BadBody) -> Result<(), Fate> {
+    fn refuse_body(&mut self, stream: u32, refused: BadBody) -> Result<(), Fate> {
         match refused {
             BadBody::Ended => self.break_stream(stream, ErrorCode::StreamClosed),
             BadBody::Flow => self.break_stream(stream, ErrorCode::FlowControlError),
@@ -206,69 +241,41 @@ impl Http2Connection {
 
     fn widen(&mut self, stream: u32, increment: u32) -> Result<(), Fate> {
         if stream == 0 {
-            self.carrier.widen(increment).map_err(overfull)?;
-        } else if let Some(open) = self.stream(stream) {
+            self.framed.carrier.widen(increment).map_err(overfull)?;
+        } else if let Some(open) = self.streams.get(stream) {
             if open.widen(increment) == Err(BadWindow) {
                 return self.break_stream(stream, ErrorCode::FlowControlError);
             }
         } else {
-            self.check_is_no_idle(stream)?;
+            self.streams.check_is_no_idle(stream)?;
             return self.charge(Work::Tiny);
         }
         if increment < TINY { self.charge(Work::Tiny) } else { Ok(()) }
     }
 
-    /// Also for a stream that is not open yet (RFC 9218 §7.1).
-    fn prioritise(&mut self, stream: u32, priority: Priority) -> Result<(), Fate> {
-        if stream.is_multiple_of(2) {
-            return Err(Fate::Broken(ErrorCode::ProtocolError, "a priority for a server-initiated stream"));
-        }
-        if let Some(open) = self.stream(stream) {
-            open.reprioritise(priority);
-        } else if stream > self.last {
-            self.early.add(stream, priority, self.granted.streams as usize);
-        }
-        self.charge(Work::Control)
-    }
-
     fn take_settings(&mut self, payload: SettingsPayload<'_>) -> Result<(), Fate> {
-        let mut peer = self.carrier.peer();
+        let mut peer = self.framed.carrier.peer();
         let shift =
             peer.apply(payload, Side::Client).map_err(|BadSetting(code, what)| Fate::Broken(code, what))?;
-        self.carrier.set_peer(peer);
-        for stream in &self.streams {
-            stream.shift(shift).map_err(overfull)?;
-        }
-        self.carrier.frame(write::settings_ack);
+        self.framed.carrier.set_peer(peer);
+        self.streams.shift(shift).map_err(overfull)?;
+        self.framed.carrier.frame(write::settings_ack);
         self.charge(Work::Control)
     }
 
     fn take_reset(&mut self, stream: u32) -> Result<(), Fate> {
-        self.check_is_no_idle(stream)?;
-        if let Some(open) = self.stream(stream) {
+        self.streams.check_is_no_idle(stream)?;
+        if let Some(open) = self.streams.get(stream) {
             open.leave();
             self.accepted.worker.metrics.add(Counter::Http2StreamsReset, 1);
         }
         self.charge(Work::Reset)
     }
 
-    /// An error for a stream that was never opened (RFC 9113 §5.1, "idle").
-    fn check_is_no_idle(&self, stream: u32) -> Result<(), Fate> {
-        match stream > self.last || stream.is_multiple_of(2) {
-            true => Err(Fate::Broken(ErrorCode::ProtocolError, "a frame on a stream that is not open")),
-            false => Ok(()),
-        }
-    }
-
-    pub(super) fn stream(&self, id: u32) -> Option<&Rc<Http2Stream>> {
-        let at = self.streams.binary_search_by_key(&id, |stream| stream.id()).ok()?;
-        Some(&self.streams[at])
-    }
-
     /// Resets a stream for a client's error. Charged like a client's reset if an upstream was involved
     /// (CVE-2025-8671).
     fn break_stream(&mut self, id: u32, code: ErrorCode) -> Result<(), Fate> {
-        match self.stream(id) {
+        match self.streams.get(id) {
             Some(stream) => {
                 stream.reset(code);
                 self.charge(Work::Abandoned)?;
@@ -278,15 +285,9 @@ impl Http2Connection {
         self.charge(Work::Refused)
     }
 
-    pub(super) fn reset(&mut self, id: u32, code: ErrorCode) {
-        self.carrier.frame(|out| write::reset(out, id, code));
-        self.ended.give_up(id, self.granted.streams);
-    }
-
-    pub(super) fn charge(&mut self, work: Work) -> Result<(), Fate> {
-        self.patience.charge(work, clock::now()).map_err(|Overdrawn| {
-            Fate::Broken(ErrorCode::EnhanceYourCalm, "too many frames that cause useless work")
-        })
+    fn reset(&mut self, id: u32, code: ErrorCode) {
+        self.framed.carrier.frame(|out| write::reset(out, id, code));
+        self.streams.give_up(id);
     }
 }
 

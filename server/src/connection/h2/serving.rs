@@ -18,22 +18,16 @@ use crate::request::Request;
 use crate::rewrite::From;
 use millstream_cache::Now;
 use millstream_conf::model::{Level, LingeringClose};
-use millstream_net::streams::{Beginning, Http2Stream};
+use millstream_net::streams::Http2Stream;
 use millstream_net::timer::{Deadline, with_deadline};
 use millstream_net::{buffers, clock};
 use millstream_wire::h1::framing::Framing;
 use millstream_wire::h2::error_code::ErrorCode;
 use millstream_wire::h2::priority::Priority;
-use millstream_wire::h2::settings::DEFAULT_WINDOW;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Poll;
-
-/// Bytes from which a system call is cheaper than a copy.
-const WORTH_A_WRITE: usize = 32 * 1024;
-/// Bytes of bodies written directly in one turn.
-const MOST_NOW: usize = 512 * 1024;
 
 pub(super) type Serving = Pin<Box<dyn Future<Output = Served>>>;
 
@@ -82,7 +76,7 @@ impl Http2Connection {
             && self.answer_whole(id, &mut request, &out, ready.whole().bytes)
         {
             buffers::give(out);
-            self.ended.close(id);
+            self.streams.close(id);
             self.patience.earn();
             let now = request.received.started;
             return self.accepted.record(request, now);
@@ -98,24 +92,10 @@ impl Http2Connection {
         listener.http2 || request.server().settings.http2.enabled
     }
 
-    fn sends_now(&self, body: &[u8]) -> bool {
-        let is_written = self.written == self.output.len();
-        body.len() >= WORTH_A_WRITE && is_written && self.sent_now < MOST_NOW && self.socket.takes_files()
-    }
-
     /// False unless the client's windows take all of it at once.
     fn answer_whole(&mut self, id: u32, request: &mut Request, block: &[u8], body: &[u8]) -> bool {
         let chunk = request.location().settings.send.http2_chunk;
-        let is_framed = match () {
-            () if Pace::of(request).is_some() => false,
-            () if self.sends_now(body) => {
-                self.sent_now += body.len();
-                let socket = &self.socket;
-                self.carrier.whole_through(id, block, body, chunk, |parts| socket.write_now(parts))
-            }
-            () => self.carrier.whole(id, block, body, chunk),
-        };
-        if !is_framed {
+        if Pace::of(request).is_some() || !self.framed.whole(id, block, body, chunk) {
             return false;
         }
         request.sent.bytes += (block.len() + body.len()) as u64;
@@ -145,21 +125,13 @@ impl Http2Connection {
             Framing::Length(length) => Some(length),
             Framing::None | Framing::Chunked | Framing::Close => None,
         };
-        // What the client does not know yet does not bind it.
-        let preread = match self.granted.is_known {
-            true => self.granted.window,
-            false => self.granted.window.max(DEFAULT_WINDOW),
-        };
-        let stream =
-            Http2Stream::new(id, self.carrier.clone(), Beginning { preread, announced, has_ended, priority });
         if self.streams.is_empty() {
             // A request has come, which is served whatever was asked of the connection before.
             self.place.set_busy();
         }
-        self.streams.push(stream.clone());
         self.turn.open();
-        self.client_due_since = None;
-        stream
+        self.due.clear();
+        self.streams.open(id, self.framed.carrier.clone(), announced, has_ended, priority)
     }
 
     /// Fails if the client cancelled too many upstream requests, or sent malformed bodies for them.
@@ -185,14 +157,8 @@ impl Http2Connection {
             None => {}
         }
         stream.close();
-        if let Ok(at) = self.streams.binary_search_by_key(&stream.id(), |stream| stream.id()) {
-            self.streams.remove(at);
-            self.client_due_since = None;
-        }
-        if stream.is_given_up() {
-            self.ended.give_up(stream.id(), self.granted.streams);
-        } else {
-            self.ended.close(stream.id());
+        if self.streams.remove(&stream) {
+            self.due.clear();
         }
         let now = clock::now();
         loop_lag::tell(&self.accepted.worker.metrics, now);

@@ -2,12 +2,13 @@
 //!
 //! A part that was handed out, and the head, stay where they are until the next read. Next: `body`, which knows what of it is data.
 
+use super::state::Found;
 use super::{Connection, Over, Part};
-use crate::error::{ExchangeError, MAX_INTERIM};
-use crate::exchange::body::{self, Body};
-use millstream_net::{buffers, clock};
+use crate::error::ExchangeError;
+use crate::exchange::body::Body;
+use millstream_net::clock;
 use millstream_wire::h1::head::{HeadLimits, Progress, ResponseHead, ResponseHeadError};
-use millstream_wire::{FieldId, Method, other_protocol};
+use millstream_wire::{FieldId, other_protocol};
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
@@ -15,16 +16,7 @@ use std::time::{Duration, Instant};
 /// The bytes of a head are bounded by `proxy_buffer_size`.
 const MAX_FIELDS: usize = 1000;
 
-const MIN_READ: usize = 4096;
-
 const MOST_OF_STREAM: usize = 32 * 1024;
-
-/// A [`Part`] by its place in the buffer.
-enum Found {
-    Data { from: usize, to: usize },
-    Nothing,
-    End,
-}
 
 #[derive(Debug, Clone, Copy)]
 enum Wait {
@@ -66,28 +58,30 @@ impl Connection {
         }
         let limits = HeadLimits { line: limit, total: limit, fields: MAX_FIELDS };
         loop {
-            if self.start < self.buffer.len() {
-                match self.speaker.parse(head, &self.buffer[self.start..], &limits) {
+            if self.has_unread() {
+                match self.exchange.speaker.parse(head, self.buffer.unread(), &limits) {
                     Ok(Progress::Complete) => return Poll::Ready(self.accept_head(head)),
-                    Ok(Progress::Partial) if self.buffer.len() - self.start >= limit => {
+                    Ok(Progress::Partial) if self.buffer.unread().len() >= limit => {
                         return Poll::Ready(Err(ExchangeError::HeadTooLarge));
                     }
                     Ok(Progress::Partial) => {}
                     Err(ResponseHeadError::TooLarge) => return Poll::Ready(Err(ExchangeError::HeadTooLarge)),
-                    Err(_) if other_protocol::is_tls(&self.buffer[self.start..]) => {
+                    Err(_) if other_protocol::is_tls(self.buffer.unread()) => {
                         return Poll::Ready(Err(ExchangeError::Tls("a TLS record")));
                     }
                     Err(error) => return Poll::Ready(Err(ExchangeError::BadHead(error))),
                 }
             }
-            if self.speaker.is_ended()? || self.speaker.is_closed() {
+            if self.exchange.speaker.is_ended()? || self.exchange.speaker.is_closed() {
                 return Poll::Ready(Err(ExchangeError::EndedEarly));
             }
             if ready!(self.poll_fill(context, Wait::Whole(timeout), usize::MAX))? == 0 {
-                if other_protocol::is_tls(&self.buffer[self.start..]) {
+                if other_protocol::is_tls(self.buffer.unread()) {
                     return Poll::Ready(Err(ExchangeError::Tls("a TLS record")));
                 }
-                return Poll::Ready(Err(ExchangeError::ClosedEarly { any_bytes: self.received > 0 }));
+                return Poll::Ready(Err(ExchangeError::ClosedEarly {
+                    any_bytes: self.exchange.received > 0,
+                }));
             }
         }
     }
@@ -108,17 +102,15 @@ impl Connection {
         if answer.headers.view().bytes().len() > limit {
             return Poll::Ready(Err(ExchangeError::HeadTooLarge));
         }
-        if self.buffer.capacity() == 0 {
-            self.buffer = buffers::take();
-        }
-        head.take(answer.status, &answer.headers, &mut self.buffer);
-        self.received += head.length as u64;
-        self.head = (0, head.length);
-        self.start = head.length;
+        self.buffer.put_head(|bytes| {
+            head.take(answer.status, &answer.headers, bytes);
+            head.length
+        });
+        self.exchange.received += head.length as u64;
         self.waiting = false;
         if !head.is_interim() {
-            let length = head.view(&self.buffer).get(FieldId::ContentLength);
-            self.body = match answer.is_last || self.has_no_body(head) {
+            let length = head.view(self.buffer.head()).get(FieldId::ContentLength);
+            self.exchange.body = match answer.is_last || self.exchange.has_no_body(head) {
                 true => Body::ended(),
                 false => Body::of_stream(length.and_then(millstream_wire::octets::decimal)),
             };
@@ -134,31 +126,15 @@ impl Connection {
         self.deadline.poll(context).map(|()| ExchangeError::ReadTimeout)
     }
 
-    /// Whatever its fields say (RFC 9112 §6.3).
-    fn has_no_body(&self, head: &ResponseHead) -> bool {
-        self.method == Method::Head || matches!(head.status, 204 | 304)
-    }
-
     fn accept_head(&mut self, head: &ResponseHead) -> Result<(), ExchangeError> {
-        self.head = (self.start, head.length);
-        self.start += head.length;
         self.waiting = false;
-        let fields = head.view(&self.buffer[self.head.0..self.start]);
-        if head.is_interim() {
-            self.interim += 1;
-            return if self.interim > MAX_INTERIM { Err(ExchangeError::TooManyInterim) } else { Ok(()) };
-        }
-        let (framing, keep) = self.speaker.accept(self.method, head, fields)?;
-        self.keep &= keep;
-        self.is_bodiless = self.has_no_body(head);
-        self.body = Body::of(framing);
-        Ok(())
+        self.exchange.accept_head(head, &mut self.buffer)
     }
 
     /// Only what is in the buffer. Errors: [`ExchangeError::BadBody`], and invalid records of the protocol.
     pub fn next_part(&mut self) -> Result<Part<'_>, ExchangeError> {
         Ok(match self.advance()? {
-            Found::Data { from, to } => Part::Data(&self.buffer[from..to]),
+            Found::Data { from, to } => Part::Data(self.buffer.part(from, to)),
             Found::Nothing => Part::Empty,
             Found::End => Part::End,
         })
@@ -170,28 +146,7 @@ impl Connection {
     }
 
     fn advance(&mut self) -> Result<Found, ExchangeError> {
-        match self.body.step(&self.buffer[self.start..])? {
-            body::Step::Data { from, to, used } => {
-                let start = self.start;
-                self.start += used;
-                Ok(Found::Data { from: start + from, to: start + to })
-            }
-            body::Step::More { used } => {
-                self.start += used;
-                match self.speaker.is_ended()? {
-                    false if self.speaker.is_closed() && !self.body.ends_with_stream() => {
-                        Err(ExchangeError::EndedEarly)
-                    }
-                    false => Ok(Found::Nothing),
-                    true if self.body.ended_with_stream() => Ok(Found::End),
-                    true => Err(ExchangeError::EndedEarly),
-                }
-            }
-            body::Step::End { used } => {
-                self.start += used;
-                Ok(Found::End)
-            }
-        }
+        self.exchange.advance(&mut self.buffer)
     }
 
     /// `None` at its end. May be dropped and called again. Errors: [`ExchangeError::ClosedEarly`], and those
@@ -199,7 +154,7 @@ impl Connection {
     pub async fn read_body(&mut self, timeout: Duration) -> Result<Option<&[u8]>, ExchangeError> {
         loop {
             match self.advance()? {
-                Found::Data { from, to } => return Ok(Some(&self.buffer[from..to])),
+                Found::Data { from, to } => return Ok(Some(self.buffer.part(from, to))),
                 Found::End => return Ok(None),
                 Found::Nothing => self.fill_body(timeout).await?,
             }
@@ -218,13 +173,13 @@ impl Connection {
         context: &mut Context<'_>,
         timeout: Duration,
     ) -> Poll<Result<(), ExchangeError>> {
-        let most = match &mut self.pace {
+        let most = match &mut self.exchange.pace {
             Some(pace) => ready!(pace.poll_most(context)),
             None => usize::MAX,
         };
         let was_waiting = self.waiting;
         let filled = self.poll_fill(context, Wait::Each(timeout), most);
-        if let (Some(pace), Poll::Ready(Ok(count))) = (&mut self.pace, &filled) {
+        if let (Some(pace), Poll::Ready(Ok(count))) = (&mut self.exchange.pace, &filled) {
             pace.read(*count as u64);
         }
         if filled.is_pending()
@@ -235,7 +190,10 @@ impl Connection {
             // kernel would hold back for 40 ms.
             stream.acknowledge_now();
         }
-        if ready!(filled)? == 0 && !(self.speaker.ends_by_close(self.keep) && self.body.ended_with_stream()) {
+        if ready!(filled)? == 0
+            && !(self.exchange.speaker.ends_by_close(self.exchange.keep)
+                && self.exchange.body.ended_with_stream())
+        {
             return Poll::Ready(Err(ExchangeError::ClosedEarly { any_bytes: true }));
         }
         Poll::Ready(Ok(()))
@@ -248,7 +206,7 @@ impl Connection {
         }
         self.poll_read(context, usize::MAX).map(|read| {
             // An error or the end is met again by the next read.
-            self.received += read.unwrap_or(0) as u64;
+            self.exchange.received += read.unwrap_or(0) as u64;
         })
     }
 
@@ -258,43 +216,26 @@ impl Connection {
         context: &mut Context<'_>,
         most: usize,
     ) -> Poll<Result<usize, ExchangeError>> {
-        self.make_room();
-        let from = self.buffer.len();
+        let buffer = self.buffer.room();
+        let from = buffer.len();
         let read = match &mut self.over {
             Over::Socket(stream) => {
-                let read = stream.poll_read_into(context, &mut self.buffer, most);
-                self.speaker.received(&mut self.buffer, from);
+                let read = stream.poll_read_into(context, buffer, most);
+                self.exchange.speaker.received(buffer, from);
                 read.map_err(ExchangeError::Read)
             }
             Over::Call(call) => {
-                let read = call.poll_read_into(context, &mut self.buffer, most.min(MOST_OF_STREAM));
+                let read = call.poll_read_into(context, buffer, most.min(MOST_OF_STREAM));
                 if let Poll::Ready(Ok(0)) = read {
-                    self.body.end_stream(call.take_trailers());
+                    self.exchange.body.end_stream(call.take_trailers());
                 }
                 read
             }
         };
-        if read.is_pending() && self.buffer.is_empty() {
-            buffers::give(std::mem::take(&mut self.buffer));
+        if read.is_pending() {
+            self.buffer.rest_if_empty();
         }
         read
-    }
-
-    /// Nothing that was handed out and is still valid moves.
-    fn make_room(&mut self) {
-        if self.buffer.capacity() == 0 {
-            self.buffer = buffers::take();
-        }
-        if self.start == self.buffer.len() {
-            self.buffer.clear();
-            self.start = 0;
-        } else if self.buffer.capacity() - self.buffer.len() < MIN_READ && self.start > 0 {
-            self.buffer.drain(..self.start);
-            self.start = 0;
-        }
-        if self.buffer.capacity() - self.buffer.len() < MIN_READ {
-            self.buffer.reserve(MIN_READ);
-        }
     }
 
     /// 0 at the end of the connection.
@@ -306,7 +247,7 @@ impl Connection {
     ) -> Poll<Result<usize, ExchangeError>> {
         let outcome = match self.poll_read(context, most) {
             Poll::Ready(Ok(count)) => {
-                self.received += count as u64;
+                self.exchange.received += count as u64;
                 Ok(count)
             }
             Poll::Ready(Err(error)) => Err(error),

@@ -26,9 +26,9 @@ impl Connection {
         }
         let mut before = Vec::new();
         loop {
-            let (framed, rest) = piece.split_at(piece.len().min(self.speaker.most()));
+            let (framed, rest) = piece.split_at(piece.len().min(self.exchange.speaker.most()));
             before.clear();
-            let behind = self.speaker.frame(framed.len(), last && rest.is_empty(), &mut before);
+            let behind = self.exchange.speaker.frame(framed.len(), last && rest.is_empty(), &mut before);
             let mut parts = [IoSlice::new(&[]); 4];
             let filled = [head, &before, framed, behind].into_iter().filter(|part| !part.is_empty());
             let count = parts.iter_mut().zip(filled).map(|(place, part)| *place = IoSlice::new(part)).count();
@@ -49,10 +49,10 @@ impl Connection {
     ) -> Result<(), ExchangeError> {
         let Over::Call(call) = &mut self.over else { return Ok(()) };
         if !head.is_empty() {
-            call.start(head, piece.is_empty() && last, self.method != Method::Head)?;
+            call.start(head, piece.is_empty() && last, self.exchange.method != Method::Head)?;
         }
         let stream = call.stream()?.clone();
-        self.written += head.len() as u64;
+        self.exchange.written += head.len() as u64;
         if piece.is_empty() {
             if last && head.is_empty() {
                 stream.end(None);
@@ -69,7 +69,7 @@ impl Connection {
             step => step,
         })
         .await;
-        self.written += piece.len() as u64;
+        self.exchange.written += piece.len() as u64;
         match (written, &self.over) {
             (Ok(()), _) => Ok(()),
             (Err(error), _) if is_elapsed(&error) => Err(ExchangeError::SendTimeout),
@@ -102,7 +102,7 @@ impl Connection {
         let outcome = ready!(outlet.poll_write(context, piece));
         Poll::Ready(match outcome {
             Ok(count) => {
-                self.written += count as u64;
+                self.exchange.written += count as u64;
                 Ok(count)
             }
             Err(error) if is_elapsed(&error) => Err(ExchangeError::SendTimeout),
@@ -121,14 +121,14 @@ impl Connection {
         let stream = match &mut self.over {
             Over::Socket(stream) => stream,
             Over::Call(call) => {
-                self.written += bytes.len() as u64;
-                return call.start(bytes, true, self.method != Method::Head).map_err(|_| 0);
+                self.exchange.written += bytes.len() as u64;
+                return call.start(bytes, true, self.exchange.method != Method::Head).map_err(|_| 0);
             }
         };
         let mut outlet = Outlet::new(stream, &mut self.deadline, timeout);
         let Poll::Ready(Ok(sent)) = outlet.poll_write(context, bytes) else { return Err(0) };
         let flushed = sent == bytes.len() && matches!(outlet.poll_flush(context), Poll::Ready(Ok(())));
-        self.written += sent as u64;
+        self.exchange.written += sent as u64;
         if flushed { Ok(()) } else { Err(sent) }
     }
 
@@ -142,7 +142,7 @@ impl Connection {
         let Over::Socket(stream) = &mut self.over else { return Ok(()) };
         match Outlet::new(stream, &mut self.deadline, timeout).write_all(pieces).await {
             Ok(()) => {
-                self.written += total as u64;
+                self.exchange.written += total as u64;
                 Ok(())
             }
             Err(error) if is_elapsed(&error) => Err(ExchangeError::SendTimeout),
@@ -152,6 +152,6 @@ impl Connection {
 
     /// The request, body included, is sent. Otherwise the connection is never reused.
     pub fn sent_whole(&mut self) {
-        self.sent = true;
+        self.exchange.sent = true;
     }
 }
