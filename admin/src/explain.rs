@@ -17,11 +17,11 @@ use crate::refusal::ApiRefusal;
 use crate::resource::arguments;
 use key::KeyMade;
 use millstream_cache::{Entry, How, Now, Ruling, Scope, Sight};
-use millstream_conf::model::{Handler, ProxyCache};
+use millstream_conf::model::ProxyCache;
 use millstream_conf::source::Span;
 use millstream_server::cached::slices;
 use millstream_server::caching::keyed::{self, Use};
-use millstream_server::content::purge;
+use millstream_server::content::Content;
 use millstream_server::location_text::written;
 use millstream_server::request::Request;
 use millstream_server::rewrite::Settled;
@@ -105,20 +105,24 @@ pub(crate) async fn answer(request: &Request) -> Result<Explanation, ApiRefusal>
         imagined.cache.slice = Some(slices::first_start(&imagined));
     }
     let generation = imagined.generation.clone();
-    let proxy = generation.http().location(imagined.route.location).settings.pass();
-    let cache = proxy.and_then(|proxy| proxy.cache.as_ref());
+    let settings = &generation.http().location(imagined.route.location).settings;
+    let cache = settings.cache();
     if let Some(cache) = cache {
         keyed::note(&mut imagined, cache);
     }
     imagined.cache.asker = cache.map(|cache| keyed::asker(&imagined, cache)).unwrap_or_default();
-    let mut explanation = routed(&imagined, &settled, &asked);
+    let content = match settled {
+        Settled::Return(level, at) => Content::Return(level, at),
+        Settled::Redirect(status, url) => Content::Redirect(status, url),
+        Settled::Slash => Content::Slash,
+        _ => Content::of(&mut imagined, settings).unwrap_or(Content::Pass(None)),
+    };
+    let mut explanation = routed(&imagined, &content, &asked);
     explanation.server_note = place::unnamed(&place, &url);
     if explanation.now.status.is_some() {
         return Ok(explanation);
     }
-    let settings = &imagined.location().settings;
-    let Some(proxy) = settings.pass() else { return Ok(explanation) };
-    let Some(cache) = &proxy.cache else { return Ok(explanation) };
+    let (Some(proxy), Some(cache)) = (settings.pass(), cache) else { return Ok(explanation) };
     let usage = keyed::usage(&imagined, cache);
     let key = match &usage {
         Use::Bypass(key) | Use::Lookup(key) => Some(key.clone()),
@@ -190,32 +194,10 @@ fn field(line: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     (good && !name.eq_ignore_ascii_case(b"host")).then(|| (name.to_vec(), value.to_vec()))
 }
 
-fn routed(request: &Request, settled: &Settled, asked: &ExplainQuery) -> Explanation {
+fn routed(request: &Request, content: &Content, asked: &ExplainQuery) -> Explanation {
     let http = request.generation.http();
     let (server, location) = (request.server(), request.location());
     let listener = http.listeners.get(request.connection.listener.get());
-    let now = match settled {
-        Settled::Return(level, _) if *level == server.own => {
-            Verdict::past("the server responds with \"return\"")
-        }
-        Settled::Return(..) => Verdict::past("the location responds with \"return\""),
-        Settled::Redirect(..) => Verdict::past("a \"rewrite\" redirects the client"),
-        Settled::Slash => Verdict::past("the client is redirected to the same path with a trailing slash"),
-        _ => match &location.settings.content {
-            Handler::Purge(_) => {
-                Verdict::past("every request to this location is a purge (proxy_cache_purge ZONE KEY)")
-            }
-            Handler::Api(_) => Verdict::past("the location serves the API"),
-            Handler::StubStatus(_) => Verdict::past("the location serves the status page (stub_status)"),
-            Handler::EmptyGif(_) => Verdict::past("the location serves a one-pixel GIF (empty_gif)"),
-            Handler::Files => Verdict::past("the location serves files, which are not cached"),
-            Handler::Pass(proxy) if proxy.cache.as_ref().is_some_and(|cache| purges(request, cache)) => {
-                Verdict::past("the request is a purge, by its method or by a condition of proxy_cache_purge")
-            }
-            Handler::Pass(proxy) if proxy.cache.is_none() => Verdict::past("the location has no proxy_cache"),
-            Handler::Pass(_) => Verdict::unknown(),
-        },
-    };
     Explanation {
         url: masked::text(&String::from_utf8_lossy(&asked.url)).into_owned(),
         method: asked.method.clone(),
@@ -228,7 +210,7 @@ fn routed(request: &Request, settled: &Settled, asked: &ExplainQuery) -> Explana
         zone: None,
         key: None,
         slice: request.cache.slice.map(|start| slice(request, start)),
-        now,
+        now: content.explanation(request).map_or_else(Verdict::unknown, Verdict::past),
         stored: Vec::new(),
         last_refusal: None,
         last_purge: None,
@@ -263,10 +245,6 @@ async fn look(
         entries.push(entry);
     }
     (sight, entries, place)
-}
-
-fn purges(request: &Request, cache: &ProxyCache) -> bool {
-    purge::in_cached_location(request, cache).is_some()
 }
 
 fn slice(request: &Request, start: u64) -> String {

@@ -13,14 +13,12 @@
 //! each kind of content does.
 
 use crate::access::{self, AccessDecision, Question, Weighing};
-use crate::cached::{self, course, slices};
-use crate::chosen_zone;
-use crate::content::purge::{self, Purging};
-use crate::content::{Content, challenge, dav, fixed};
+use crate::cached::{self, FoundAtOnce};
+use crate::content::{Content, challenge, fixed};
 use crate::failure;
 use crate::limits::{self, Ruling};
 use crate::realip;
-use crate::representation::hit::{self, Ready};
+use crate::representation::hit::Ready;
 use crate::request::Request;
 use crate::restart::{Restart, Resumed};
 use crate::rewrite::file_test::FileTest;
@@ -29,10 +27,9 @@ use crate::tracing;
 use crate::try_files::{self, FileTries};
 use crate::variables;
 use crate::variables::personal::shown_by_answer;
-use millstream_cache::{Lookup, Now};
-use millstream_conf::model::{Handler, Level, LocationId, Pass, Phases, Settings};
+use millstream_cache::Now;
+use millstream_conf::model::{Http, Level, LocationId, Phases, Settings};
 use millstream_net::clock;
-use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::h1::framing::Framing;
 use std::time::Instant;
 
@@ -142,7 +139,8 @@ fn in_location(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Step {
 
 pub fn guarded(request: &mut Request, from: Guard, now: Now, out: &mut Vec<u8>) -> Step {
     let generation = request.generation.clone();
-    let settings = &generation.http().location(request.route.location).settings;
+    let http = generation.http();
+    let settings = &http.location(request.route.location).settings;
     if !settings.phases.is_none()
         && let Some(step) = guards(request, settings, from)
     {
@@ -154,19 +152,19 @@ pub fn guarded(request: &mut Request, from: Guard, now: Now, out: &mut Vec<u8>) 
     {
         return Step::Wait(Wait::Mirror);
     }
-    unguarded(request, settings, now, out)
+    unguarded(request, http, now, out)
 }
 
 /// Continues after the copies: `try_files`, then the content.
 pub fn mirrored(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Step {
     let generation = request.generation.clone();
-    let settings = &generation.http().location(request.route.location).settings;
-    unguarded(request, settings, now, out)
+    unguarded(request, generation.http(), now, out)
 }
 
-fn unguarded(request: &mut Request, settings: &Settings, now: Now, out: &mut Vec<u8>) -> Step {
+#[inline]
+fn unguarded(request: &mut Request, http: &Http, now: Now, out: &mut Vec<u8>) -> Step {
     match try_files::begin(request).map(|tries| tries.ask_at_once(request)) {
-        None => content(request, settings, now, out),
+        None => content(request, http, now, out),
         Some(Ok(is_found)) => tried(request, is_found, now, out),
         Some(Err(tries)) => Step::Wait(Wait::Tries(tries)),
     }
@@ -176,8 +174,7 @@ fn unguarded(request: &mut Request, settings: &Settings, now: Now, out: &mut Vec
 pub fn tried(request: &mut Request, is_found: bool, now: Now, out: &mut Vec<u8>) -> Step {
     if is_found {
         let generation = request.generation.clone();
-        let settings = &generation.http().location(request.route.location).settings;
-        return content(request, settings, now, out);
+        return content(request, generation.http(), now, out);
     }
     match try_files::otherwise(request) {
         Ok(restart) => again(request, restart, now, out),
@@ -185,21 +182,17 @@ pub fn tried(request: &mut Request, is_found: bool, now: Now, out: &mut Vec<u8>)
     }
 }
 
-fn content(request: &mut Request, settings: &Settings, now: Now, out: &mut Vec<u8>) -> Step {
-    match chosen(request, settings, now) {
-        Content::Pass(Some((key, Lookup::Fresh(found)))) if request.received.framing == Framing::None => {
-            request.cache.status = Some(CacheStatus::Hit);
-            cached::report_entry(request, &found, now);
-            let chosen = hit::choose(request, &found.entry);
-            match hit::ready(request, &found, &chosen, now, out) {
-                Some(ready) => {
-                    millstream_net::buffers::give(key);
-                    Step::Ready(ready)
-                }
-                None => Step::Content(Content::Pass(Some((key, Lookup::Fresh(found))))),
-            }
-        }
-        content => Step::Content(content),
+fn content(request: &mut Request, http: &Http, now: Now, out: &mut Vec<u8>) -> Step {
+    if let Some(content) = Content::of(request, &http.location(request.route.location).settings) {
+        return Step::Content(content);
+    }
+    // By now, it is the location with the chosen zone.
+    let Some(cache) = http.location(request.route.location).settings.cache() else {
+        return Step::Content(Content::Pass(None));
+    };
+    match cached::find_at_once(request, cache, now, out) {
+        FoundAtOnce::Ready(ready) => Step::Ready(ready),
+        FoundAtOnce::Rest(found) => Step::Content(Content::Pass(found)),
     }
 }
 
@@ -239,57 +232,4 @@ fn guards(request: &mut Request, settings: &Settings, from: Guard) -> Option<Ste
 fn delayed(request: &Request, settings: &Settings) -> Step {
     failure::log(request, Level::Info, format_args!("delaying unauthorized request"));
     Step::Wait(Wait::Refusal(clock::now() + settings.auth_delay, 401))
-}
-
-fn chosen(request: &mut Request, settings: &Settings, now: Now) -> Content {
-    let proxy = match &settings.content {
-        Handler::Pass(proxy) => proxy,
-        // What is made here speaks no other protocol, and a success would say that it does (RFC 8441 §5).
-        _ if request.is_extended_connect() => return Content::Status(501),
-        Handler::Api(_) => return Content::Api,
-        Handler::StubStatus(_) => return Content::StubStatus,
-        Handler::EmptyGif(_) => return Content::EmptyGif,
-        Handler::Purge(_) => return Content::Purge(Purging::Location),
-        Handler::Files => return dav::asked(request, settings).map_or(Content::File, Content::Dav),
-    };
-    let Some(cache) = &proxy.cache else { return uncached(request, proxy, now) };
-    if let Some(purging) = purge::in_cached_location(request, cache) {
-        return Content::Purge(purging);
-    }
-    if slices::applies(request) {
-        return Content::Slices;
-    }
-    let began = tracing::moment(request);
-    let found = course::find(request, cache, now);
-    if found.is_some() {
-        tracing::note(request, began, "cache look-up", ("millstream.cache.tier", "memory"));
-    }
-    Content::Pass(found)
-}
-
-fn past_cache(request: &Request) -> Content {
-    if slices::applies(request) { Content::Slices } else { Content::Pass(None) }
-}
-
-/// Without a cache of its own: the upstream, or the same location with the chosen zone.
-fn uncached(request: &mut Request, proxy: &Pass, now: Now) -> Content {
-    if proxy.chosen_zone.is_none() {
-        return past_cache(request);
-    }
-    // A request that purges means what is stored in any of the zones.
-    if let Some((face, cache)) = chosen_zone::any(request)
-        && let Some(purging) = purge::in_cached_location(request, cache)
-    {
-        request.route.location = face;
-        return Content::Purge(purging);
-    }
-    match chosen_zone::chosen(request) {
-        Ok(None) => past_cache(request),
-        Ok(Some(face)) => {
-            request.route.location = face;
-            let generation = request.generation.clone();
-            chosen(request, &generation.http().location(face).settings, now)
-        }
-        Err(status) => Content::Status(status),
-    }
 }

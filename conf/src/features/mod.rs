@@ -35,8 +35,7 @@ pub mod files;
 pub mod symlinks;
 pub mod autoindex;
 pub mod random_index;
-pub mod empty_gif;
-pub mod stub_status;
+pub mod builtin_content;
 pub mod open_file_cache;
 pub mod internal;
 pub mod try_files;
@@ -96,8 +95,8 @@ pub use row::{Apply, MANY, Repeat, Row, Words};
 pub use written::Written;
 
 use api::Api;
+use builtin_content::BuiltinContent;
 use context::Context;
-use empty_gif::EmptyGif;
 use location::LocationMatch;
 use pass::Pass;
 use pass::cache::usage::ProxyCache;
@@ -105,7 +104,6 @@ use phases::Phases;
 use purge_at::PurgeAt;
 use row::{idle, often, once};
 use std::sync::Arc;
-use stub_status::StubStatus;
 use templates::Templates;
 
 pub trait Feature: Clone + Default {
@@ -247,10 +245,8 @@ features! {
         pass "Proxying" PassLevel Pass(Arc<Pass>),
         /// `api`: this location is the API.
         api "API" ApiLevel Api(Api),
-        /// `stub_status`: the counts of connections.
-        stub_status "Locations and fixed responses" StubStatusLevel StubStatus(StubStatus),
-        /// `empty_gif`: a picture of one pixel.
-        empty_gif "Locations and fixed responses" EmptyGifLevel EmptyGif(EmptyGif),
+        /// `stub_status` and the like.
+        builtin_content "Locations and fixed responses" BuiltinContentLevel Builtin(BuiltinContent),
         /// `proxy_cache_purge ZONE KEY`: every request here purges.
         purge_at "Purging" PurgeAtLevel Purge(Arc<PurgeAt>),
     }
@@ -382,8 +378,7 @@ impl Level {
         self.pass.inherit_target(&around.pass, reading);
         if self.pass.draft.is_none() {
             self.api.own = around.api.own;
-            self.stub_status = around.stub_status;
-            self.empty_gif = around.empty_gif;
+            self.builtin_content = around.builtin_content;
         }
     }
 }

@@ -44,6 +44,7 @@ pub use crate::features::auth_request::AuthRequest;
 pub use crate::features::autoindex::{Autoindex, AutoindexFormat};
 pub use crate::features::brotli::Brotli;
 pub use crate::features::browser::{Browsers, ModernBrowser};
+pub use crate::features::builtin_content::BuiltinContent;
 pub use crate::features::charset::Charset;
 pub use crate::features::client_body::InFileOnly;
 pub use crate::features::client_certificate::{ClientCertificates, VerifyClient};

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use millstream_conf::model::{
-    BalanceMethod, Configuration, CookieLife, ErrorPageStatus, HttpVersion, Instruction, KeepaliveSize,
-    Level, ListenAddress, LocationMatch, LogTarget, Pass, PassTarget, PeerAddress, Queue, Redirect,
-    ResolverId, Return, ReturnBody, Server, ServerName, Settings, StatusZone, StickyWay, Template, TimeTo,
-    WorkerProcesses,
+    BalanceMethod, BuiltinContent, Configuration, CookieLife, ErrorPageStatus, Handler, HttpVersion,
+    Instruction, KeepaliveSize, Level, ListenAddress, LocationMatch, LogTarget, Pass, PassTarget,
+    PeerAddress, Queue, Redirect, ResolverId, Return, ReturnBody, Server, ServerName, Settings, StatusZone,
+    StickyWay, Template, TimeTo, WorkerProcesses,
 };
 use millstream_conf::{Options, load, manual};
 
@@ -258,6 +258,23 @@ fn proxy_pass_takes_names_addresses_sockets_uris_and_variables() {
         matches!(variable.target, PassTarget::Variables(_))
             && variable.http().expect("HTTP is spoken").redirects.is_empty()
     );
+}
+
+#[test]
+fn of_content_without_settings_the_last_written_counts_and_an_if_has_it_too() {
+    let configuration = with_http(
+        "server { stub_status; location /gif { stub_status; empty_gif; if ($arg_a) { } } location /files { }
+         location /status { empty_gif; stub_status on; } location /pass { empty_gif; proxy_pass http://127.0.0.1; } }",
+    );
+    let content = |path| settings(&configuration, path).content.clone();
+    let is = |path, wanted| matches!(content(path), Handler::Builtin(found) if found == wanted);
+    assert!(is("/gif", BuiltinContent::EmptyGif) && is("/status", BuiltinContent::StubStatus));
+    assert!(matches!((content("/files"), content("/pass")), (Handler::Files, Handler::Pass(_))));
+    let http = &configuration.http;
+    let faces = http.locations.iter().flat_map(|location| &location.faces);
+    let mut contents = faces.map(|face| &http.location(*face).settings.content);
+    assert!(matches!(contents.next(), Some(Handler::Builtin(BuiltinContent::EmptyGif))));
+    assert!(matches!(http.location(server(&configuration).own).settings.content, Handler::Builtin(_)));
 }
 
 fn first_return(settings: &Settings) -> &Return {

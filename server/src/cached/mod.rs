@@ -25,6 +25,7 @@ use crate::representation::follow::{self, Followed};
 use crate::representation::hit::{self, Ready};
 use crate::request::Request;
 use crate::restart::Restart;
+use crate::tracing;
 use crate::variables::personal::{shown_by, shown_by_answer};
 use bytes::Bytes;
 use course::{Course, LOOKUPS, Right, find, missed};
@@ -33,12 +34,49 @@ use millstream_conf::model::{PassTarget, ProxyCache};
 use millstream_net::{blocking, buffers};
 use millstream_telemetry::metrics::{CacheStatus, Cause};
 use millstream_wire::Coding;
+use millstream_wire::h1::framing::Framing;
 use partial::PartialDecision;
 use std::future::poll_fn;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
+
+/// Of a location without a cache; `None` if it has one.
+pub fn explanation(request: &Request) -> Option<&'static str> {
+    request.location().settings.cache().is_none().then_some("the location has no proxy_cache")
+}
+
+pub enum FoundAtOnce {
+    Ready(Ready),
+    /// For [`answer`]; `None` if the cache is not involved.
+    Rest(Option<(Vec<u8>, Lookup)>),
+}
+
+/// Looks the request up; writes a hit in memory that needs nothing else to `out`.
+#[inline]
+pub fn find_at_once(request: &mut Request, cache: &ProxyCache, now: Now, out: &mut Vec<u8>) -> FoundAtOnce {
+    let began = tracing::moment(request);
+    let found = find(request, cache, now);
+    if found.is_some() {
+        tracing::note(request, began, "cache look-up", ("millstream.cache.tier", "memory"));
+    }
+    match found {
+        Some((key, Lookup::Fresh(found))) if request.received.framing == Framing::None => {
+            request.cache.status = Some(CacheStatus::Hit);
+            report_entry(request, &found, now);
+            let chosen = hit::choose(request, &found.entry);
+            match hit::ready(request, &found, &chosen, now, out) {
+                Some(ready) => {
+                    buffers::give(key);
+                    FoundAtOnce::Ready(ready)
+                }
+                None => FoundAtOnce::Rest(Some((key, Lookup::Fresh(found)))),
+            }
+        }
+        found => FoundAtOnce::Rest(found),
+    }
+}
 
 pub fn report_entry(request: &mut Request, hit: &Hit, now: Now) {
     if let Some(report) = &mut request.cache.report {

@@ -9,6 +9,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::OnceLock;
 
+pub const EXPLANATION: &str = "the location serves the API";
+
 pub type Answering<'a> = Pin<Box<dyn Future<Output = Outcome> + 'a>>;
 
 pub type ApiAnswerer = for<'a> fn(&'a mut Request, &'a mut Client) -> Answering<'a>;

@@ -26,6 +26,8 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 use tree::{CopyOrMove, DavRefusal, Depth, NewContent, Removal, Upload};
 
+pub const EXPLANATION: &str = "the request changes a file (dav_methods)";
+
 enum DavOutcome {
     CreatedHere,
     CreatedThere,

@@ -8,6 +8,8 @@ use crate::request::Request;
 use millstream_wire::conditional::Validators;
 use millstream_wire::{FieldId, Headers, Method, date};
 
+pub const EXPLANATION: &str = "the location serves a one-pixel GIF (empty_gif)";
+
 /// GIF89a: a screen of one pixel with a table of two colours, the second transparent, and a pixel of that
 /// colour.
 const PICTURE: &[u8] = b"GIF89a\x01\0\x01\0\x80\x01\0\

@@ -39,6 +39,8 @@ const SENT_AT_A_TIME: u64 = 2 * 1024 * 1024;
 /// Up to this size reading is cheaper than a second system call to send it.
 const READ_UP_TO: u64 = 16 * 1024;
 
+pub const EXPLANATION: &str = "the location serves files, which are not cached";
+
 struct ChosenFile {
     of: Arc<OpenFile>,
     coding: Option<Coding>,

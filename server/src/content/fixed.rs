@@ -19,6 +19,18 @@ use millstream_wire::h1::framing::Framing;
 use millstream_wire::{Field, FieldId, Fields, Headers, Span, accept, target};
 use std::io::Write;
 
+pub const REDIRECT: &str = "a \"rewrite\" redirects the client";
+pub const SLASH: &str = "the client is redirected to the same path with a trailing slash";
+
+/// Of a `return` of that level.
+pub fn explanation(request: &Request, level: LocationId) -> &'static str {
+    if level == request.server().own {
+        "the server responds with \"return\""
+    } else {
+        "the location responds with \"return\""
+    }
+}
+
 pub fn rule(http: &Http, level: LocationId, at: usize) -> Option<&Return> {
     match http.location(level).settings.rewrite.script.get(at) {
         Some(Instruction::Return(rule)) => Some(rule),

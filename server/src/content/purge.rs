@@ -55,6 +55,17 @@ pub enum Purging {
     Location,
 }
 
+impl Purging {
+    pub fn explanation(self) -> &'static str {
+        match self {
+            Purging::Method(_) | Purging::Condition => {
+                "the request is a purge, by its method or by a condition of proxy_cache_purge"
+            }
+            Purging::Location => "every request to this location is a purge (proxy_cache_purge ZONE KEY)",
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {
     pub zone: String,

@@ -7,6 +7,8 @@ use crate::request::Request;
 use crate::variables::Connections;
 use millstream_wire::{Headers, Method};
 
+pub const EXPLANATION: &str = "the location serves the status page (stub_status)";
+
 pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
     if !matches!(request.method, Method::Get | Method::Head) {
         return Outcome::Status(405);

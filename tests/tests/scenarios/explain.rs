@@ -119,6 +119,35 @@ fn a_refusal_is_told_as_that_of_the_last_answer_with_what_to_change() {
 }
 
 #[test]
+fn a_location_that_responds_by_itself_is_explained_by_what_it_has() {
+    skip_on_nginx!();
+    let origin = api();
+    let template = site! {
+        server "location /files { dav_methods DELETE; } location /status { stub_status; } location /gif { empty_gif; }
+            location /api { api; } location /uncached { proxy_pass http://@ORIGIN@; } location /slash/ { proxy_pass http://@ORIGIN@; }
+            location /text { return 200 a; } location /moved { rewrite ^ /text redirect; }
+            if ($arg_server) { return 204; }"
+    };
+    let server = Server::start(template, &[("ORIGIN", &origin.address())]);
+    for (path, why) in [
+        ("/files", "the location serves files, which are not cached"),
+        ("/status", "the location serves the status page (stub_status)"),
+        ("/gif", "the location serves a one-pixel GIF (empty_gif)"),
+        ("/api", "the location serves the API"),
+        ("/uncached", "the location has no proxy_cache"),
+        ("/slash", "the client is redirected to the same path with a trailing slash"),
+        ("/text", "the location responds with \"return\""),
+        ("/moved", "a \"rewrite\" redirects the client"),
+        ("/text?server=1", "the server responds with \"return\""),
+    ] {
+        check(&server, path, &[], &[why]);
+    }
+    let url = format!("http://127.0.0.1:{}/files/a", server.port());
+    let told = run(&server, &["explain", &url, "--method", "DELETE"]);
+    assert!(told.contains("the request changes a file (dav_methods)"), "{told}");
+}
+
+#[test]
 fn a_part_is_a_hit_only_for_ranges_within_it() {
     skip_on_nginx!();
     let origin = api();
