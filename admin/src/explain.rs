@@ -115,7 +115,7 @@ pub(crate) async fn answer(request: &Request) -> Result<Explanation, ApiRefusal>
         Settled::Return(level, at) => Content::Return(level, at),
         Settled::Redirect(status, url) => Content::Redirect(status, url),
         Settled::Slash => Content::Slash,
-        _ => Content::of(&mut imagined, settings),
+        _ => Content::of(&mut imagined, settings).unwrap_or(Content::Pass(None)),
     };
     let mut explanation = routed(&imagined, &content, &asked);
     explanation.server_note = place::unnamed(&place, &url);

@@ -167,6 +167,7 @@ pub fn mirrored(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Step {
     unguarded(request, generation.http(), now, out)
 }
 
+#[inline]
 fn unguarded(request: &mut Request, http: &Http, now: Now, out: &mut Vec<u8>) -> Step {
     if !http.location(request.route.location).settings.phases.has(Phases::TRY_FILES) {
         return content(request, http, now, out);
@@ -191,10 +192,13 @@ pub fn tried(request: &mut Request, is_found: bool, now: Now, out: &mut Vec<u8>)
 }
 
 fn content(request: &mut Request, http: &Http, now: Now, out: &mut Vec<u8>) -> Step {
-    let content = Content::of(request, &http.location(request.route.location).settings);
+    if let Some(content) = Content::of(request, &http.location(request.route.location).settings) {
+        return Step::Content(content);
+    }
     // By now, it is the location with the chosen zone.
-    let cache = http.location(request.route.location).settings.cache();
-    let (Content::Pass(None), Some(cache)) = (&content, cache) else { return Step::Content(content) };
+    let Some(cache) = http.location(request.route.location).settings.cache() else {
+        return Step::Content(Content::Pass(None));
+    };
     match cached::find_at_once(request, cache, now, out) {
         FoundAtOnce::Ready(ready) => Step::Ready(ready),
         FoundAtOnce::Rest(found) => Step::Content(Content::Pass(found)),

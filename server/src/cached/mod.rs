@@ -54,6 +54,7 @@ pub enum FoundAtOnce {
 }
 
 /// Looks the request up; writes a hit in memory that needs nothing else to `out`.
+#[inline]
 pub fn find_at_once(request: &mut Request, cache: &ProxyCache, now: Now, out: &mut Vec<u8>) -> FoundAtOnce {
     let began = tracing::moment(request);
     let found = find(request, cache, now);

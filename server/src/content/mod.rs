@@ -69,17 +69,19 @@ builtin! {
 }
 
 impl Content {
-    /// That of the request's location, with the zone that the request chooses. Nothing is looked up yet.
-    pub fn of(request: &mut Request, settings: &Settings) -> Content {
-        match &settings.content {
-            Handler::Pass(proxy) => passed(request, proxy),
+    /// That of the request's location, with the zone that the request chooses. `None` for what a look-up or the upstream
+    /// has; nothing is looked up yet.
+    #[inline]
+    pub fn of(request: &mut Request, settings: &Settings) -> Option<Content> {
+        Some(match &settings.content {
+            Handler::Pass(proxy) => return passed(request, proxy),
             // What is made here speaks no other protocol, and a success would say that it does (RFC 8441 §5).
             _ if request.is_extended_connect() => Content::Status(501),
             Handler::Api(_) => Content::Api,
             Handler::Builtin(content) => Content::Builtin(*content),
             Handler::Purge(_) => Content::Purge(Purging::Location),
             Handler::Files => dav::asked(request, settings).map_or(Content::File, Content::Dav),
-        }
+        })
     }
 
     pub async fn answer(self, request: &mut Request, client: &mut Client) -> Outcome {
@@ -123,37 +125,39 @@ impl Content {
     }
 }
 
-fn passed(request: &mut Request, proxy: &Pass) -> Content {
+#[inline]
+fn passed(request: &mut Request, proxy: &Pass) -> Option<Content> {
     let purging = match &proxy.cache {
         Some(cache) => purge::in_cached_location(request, cache),
         None if proxy.chosen_zone.is_some() => return in_chosen_zone(request),
         None => None,
     };
-    purging.map_or_else(|| past_purge(request), Content::Purge)
-}
-
-fn past_purge(request: &Request) -> Content {
-    if request.location().settings.phases.has(Phases::SLICE) && slices::applies(request) {
-        Content::Slices
-    } else {
-        Content::Pass(None)
+    match purging {
+        Some(purging) => Some(Content::Purge(purging)),
+        None => in_slices(request),
     }
 }
 
+#[inline]
+fn in_slices(request: &Request) -> Option<Content> {
+    let may_apply = request.location().settings.phases.has(Phases::SLICE);
+    (may_apply && slices::applies(request)).then_some(Content::Slices)
+}
+
 /// The same location with the zone that the request chooses; without a choice the upstream.
-fn in_chosen_zone(request: &mut Request) -> Content {
+fn in_chosen_zone(request: &mut Request) -> Option<Content> {
     // A request that purges means what is stored in any of the zones.
     if let Some((face, cache)) = chosen_zone::any(request)
         && let Some(purging) = purge::in_cached_location(request, cache)
     {
         request.route.location = face;
-        return Content::Purge(purging);
+        return Some(Content::Purge(purging));
     }
     match chosen_zone::chosen(request) {
         Ok(face) => {
             request.route.location = face.unwrap_or(request.route.location);
-            past_purge(request)
+            in_slices(request)
         }
-        Err(status) => Content::Status(status),
+        Err(status) => Some(Content::Status(status)),
     }
 }
