@@ -15,7 +15,7 @@ const PACED: &str = site! {
         location /passed { proxy_pass http://@ORIGIN@; limit_rate 20k; }
         location /unbuffered { proxy_pass http://@ORIGIN@; proxy_buffering off; limit_rate 20k; }
         location /file/ { root @DIR@; limit_rate 20k; }
-        location /after { proxy_pass http://@ORIGIN@; limit_rate 10k; limit_rate_after 30k; }
+        location /after { proxy_pass http://@ORIGIN@; limit_rate 10k; limit_rate_after 20k; }
         location /chosen { proxy_pass http://@ORIGIN@; if ($arg_bot) { limit_rate 20k; } }
         location /chosen_after { proxy_pass http://@ORIGIN@; limit_rate 20k; if ($arg_user) { limit_rate_after 40k; } }
         location /asked { proxy_pass http://@ORIGIN@; limit_rate $arg_rate; }
