@@ -232,7 +232,7 @@ impl Builtin {
     }
 
     /// Whether it keeps, for the rest of a request, its value from when it was first read, as in nginx. Only
-    /// variables that depend on the location or its path are listed; others never change, or are read anew.
+    /// what settings of the location make is listed; others never change, or are read anew, as `$uri` is.
     pub fn stays(self) -> bool {
         matches!(
             self,

@@ -119,16 +119,24 @@ impl Balance {
     }
 
     pub(crate) fn choose_backup(&self, set: Set<'_>, ask: &Ask<'_>) -> Option<usize> {
-        if let Some(own) = set.own(ask) {
-            if !matches!(self, Balance::LeastConn | Balance::LeastTime(_)) {
-                round_robin::stay(set, ask, own);
-            }
-            return Some(set.first + own);
-        }
+        let own = set.own(ask);
         match self {
+            Balance::LeastConn | Balance::LeastTime(_) if own.is_some() => own.map(|own| set.first + own),
             Balance::LeastConn => least_conn::choose(set, ask),
             Balance::LeastTime(timing) => least_time::choose(timing.to, set, ask),
-            _ => round_robin::choose(set, ask),
+            Balance::RoundRobin
+            | Balance::IpHash(_)
+            | Balance::Hash(_)
+            | Balance::Consistent(_)
+            | Balance::Random(_)
+            | Balance::RandomTwo(_)
+            | Balance::RandomTwoLeastTime(..) => match own {
+                Some(own) => {
+                    round_robin::stay(set, ask, own);
+                    Some(set.first + own)
+                }
+                None => round_robin::choose(set, ask),
+            },
         }
     }
 }

@@ -123,12 +123,20 @@ pub enum TimeTo {
 }
 
 impl BalanceMethod {
-    pub fn has_slow_start(self) -> bool {
-        self.has_backups()
-    }
+    /// The help where a method is not [`BalanceMethod::is_adaptable`].
+    pub const ADAPTABLE: &str = "remove it, or use least_conn, least_time or round robin";
 
-    pub fn has_backups(self) -> bool {
-        matches!(self, BalanceMethod::RoundRobin | BalanceMethod::LeastConn | BalanceMethod::LeastTime { .. })
+    /// Whether its servers may be `backup` or have a `slow_start`: it has no shares that are computed once.
+    pub fn is_adaptable(self) -> bool {
+        match self {
+            BalanceMethod::RoundRobin | BalanceMethod::LeastConn | BalanceMethod::LeastTime { .. } => true,
+            BalanceMethod::IpHash
+            | BalanceMethod::Hash
+            | BalanceMethod::ConsistentHash
+            | BalanceMethod::Random
+            | BalanceMethod::RandomTwo
+            | BalanceMethod::RandomTwoLeastTime(_) => false,
+        }
     }
 }
 

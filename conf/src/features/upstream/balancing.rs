@@ -81,12 +81,12 @@ pub(super) fn random(upstream: &mut Upstream, directive: &Directive, reading: &m
 const MOST_CONSISTENT_WEIGHT: u64 = 100_000;
 
 pub(super) fn check(upstream: &Upstream, reading: &mut Reading<'_>) {
-    if !upstream.balance.method.has_slow_start()
+    if !upstream.balance.method.is_adaptable()
         && let Some(server) = upstream.servers.iter().find(|server| server.slow_start > Duration::ZERO)
     {
         reading
             .error(server.span, "balancing method does not support parameter \"slow_start\"")
-            .help("remove it, or use least_conn, least_time or round robin");
+            .help(BalanceMethod::ADAPTABLE);
     }
     let weight: u64 = upstream.servers.iter().map(|server| u64::from(server.weight)).sum();
     if upstream.balance.method == BalanceMethod::ConsistentHash && weight > MOST_CONSISTENT_WEIGHT {

@@ -3,7 +3,7 @@
 //! Names are not resolved here. Next: `balancing`, the methods.
 
 use crate::address::PeerAddress;
-use crate::declared::upstream::{Upstream, UpstreamServer};
+use crate::declared::upstream::{BalanceMethod, Upstream, UpstreamServer};
 use crate::reading::{Reading, parameter};
 use crate::source::Span;
 use crate::suggest;
@@ -47,11 +47,10 @@ pub(super) fn read(upstream: &mut Upstream, directive: &Directive, reading: &mut
     let mut server = default_server(&word.text, word.span, address);
     for word in &directive.args[1..] {
         let name = word.text.split('=').next().unwrap_or_default();
-        let method = upstream.balance.method;
-        if name == "backup" && !method.has_backups() || name == "slow_start" && !method.has_slow_start() {
+        if matches!(name, "backup" | "slow_start") && !upstream.balance.method.is_adaptable() {
             reading
                 .error(word.span, format!("balancing method does not support parameter \"{name}\""))
-                .help("remove it, or use least_conn, least_time or round robin");
+                .help(BalanceMethod::ADAPTABLE);
             continue;
         }
         server_parameter(&mut server, word, reading);
