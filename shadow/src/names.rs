@@ -79,6 +79,14 @@ pub(crate) fn is_credential(name: &[u8]) -> bool {
         || MORE.iter().any(|word| name.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word)))
 }
 
+/// Whether a request field lets its client in, so that a cache does not share what it gets (RFC 9111 §3.5).
+pub(crate) fn grants_access(name: &[u8]) -> bool {
+    const WORDS: [&[u8]; 3] = [b"auth", b"key", b"token"];
+    credential::is_secret(name)
+        || credential::is_credential(FieldId::of(name), name)
+            && WORDS.iter().any(|word| name.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word)))
+}
+
 /// Request fields in which a proxy passes on the client's address.
 pub(crate) fn is_address(name: &[u8]) -> bool {
     const NAMES: [&str; 8] = [

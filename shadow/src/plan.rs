@@ -65,9 +65,12 @@ impl Plan {
     pub(crate) fn first(dimensions: &Dimensions, of: &Circumstances<'_>) -> Plan {
         // A cache does not share responses to requests with credentials unless the API allows it (RFC 9111 §3.5).
         let bypassed = dimensions.mask(|dimension| {
-            let is_credential = dimension.sort == Sort::Certificate
-                || dimension.sort == Sort::Field && dimension.role(of.clients) == Role::Identity;
-            is_credential && !names::is_address(&dimension.name) && !of.is_public && dimension.has_variable()
+            let is_credential = match dimension.sort {
+                Sort::Certificate => true,
+                Sort::Field => names::grants_access(&dimension.name),
+                _ => false,
+            };
+            is_credential && !of.is_public && dimension.has_variable()
         });
         let cookies = dimensions.mask(|dimension| dimension.sort == Sort::Cookie);
         let presence = dimensions.mask(|dimension| {

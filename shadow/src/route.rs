@@ -268,10 +268,10 @@ impl Route {
 
     /// A change followed an unsafe request to that route.
     pub(crate) fn hint(&mut self, route: u32) {
-        match self.hints.iter_mut().find(|(of, _)| *of == route) {
-            Some((_, count)) => *count += 1,
-            None if self.hints.len() < MOST_HINTS => self.hints.push((route, 1)),
-            None => {}
+        if let Some((_, count)) = self.hints.iter_mut().find(|(of, _)| *of == route) {
+            *count += 1;
+        } else if self.hints.len() < MOST_HINTS {
+            self.hints.push((route, 1));
         }
     }
 
