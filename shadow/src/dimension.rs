@@ -219,7 +219,9 @@ impl Dimensions {
         if let Some(number) = self.numbers.get(&hash) {
             return Some(usize::from(*number));
         }
-        let (slot, print) = ((hash % 64) as usize, (hash >> 48) as u16 | 1);
+        // Names that share a slot do not do so for long.
+        let era = u64::from(self.requests / 64);
+        let (slot, print) = ((key.pair(hash, era) % 64) as usize, (hash >> 48) as u16 | 1);
         if self.once[slot] != print || self.list.len() == MOST {
             self.once[slot] = print;
             return None;
@@ -227,6 +229,17 @@ impl Dimensions {
         self.push(sort, name);
         self.numbers.insert(hash, (self.list.len() - 1) as u8);
         Some(self.list.len() - 1)
+    }
+
+    /// Dimensions in which requests are not compared: those that are unique to each, and those of other names as long as each
+    /// name that is seen twice gets its own.
+    pub(crate) fn incomparable(&self) -> u64 {
+        let is_full = self.list.len() == MOST;
+        self.mask(|dimension| {
+            let is_of_others =
+                matches!(dimension.sort, Sort::OtherFields | Sort::OtherCookies | Sort::OtherArguments);
+            dimension.is_unique() || is_of_others && !is_full
+        })
     }
 
     /// The dimension of a request field or cookie.

@@ -14,6 +14,9 @@ const LONGEST: usize = 64;
 /// Nested arrays and objects.
 const DEEPEST: usize = 48;
 
+/// Of nested objects, the names in the first three are the form of the text.
+const DEEPEST_FORM: usize = 4;
+
 /// Both hashes of a value: with and without the order of arrays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Meaning {
@@ -60,7 +63,7 @@ pub(crate) struct Json {
     failed: bool,
     /// Scalars that are no marks.
     pub(crate) ordinary: u32,
-    /// The names of the outermost members, in any order.
+    /// The names of members in objects, in any order.
     pub(crate) form: u64,
 }
 
@@ -222,8 +225,11 @@ impl Json {
         let name = &self.scalar[..self.length];
         let member = key.join(self.long, name);
         let suggestion = if self.long == 0 { names::suggestion(name) } else { names::Suggestion::Nothing };
-        if self.levels.len() == 2 {
-            self.form = self.form.wrapping_add(member);
+        let is_nested =
+            self.levels.len() <= DEEPEST_FORM && self.levels[1..].iter().all(|level| level.is_object);
+        if is_nested {
+            let place = self.levels[self.levels.len() - 1].place;
+            self.form = self.form.wrapping_add(key.pair(place, member));
         }
         let level = self.levels.len() - 1;
         self.levels[level].member = member;

@@ -29,6 +29,8 @@ mod sample;
 mod shadow;
 mod verdict;
 pub mod report;
+mod table;
+pub mod configuration;
 
 pub use digest::LONGEST_READ;
 pub use hash::Key;

@@ -24,9 +24,9 @@ impl MarkKind {
         match (shape, suggestion) {
             (Shape::Clock, Suggestion::Clock) => None,
             (Shape::Clock, _) => Some(MarkKind::Time),
-            (Shape::Token, Suggestion::RequestId) => Some(MarkKind::RequestId),
-            (Shape::Token, _) => Some(MarkKind::Random),
-            (Shape::Integer, Suggestion::RequestId) => Some(MarkKind::RequestId),
+            // By its name alone: a random value may look like a word or a number.
+            (_, Suggestion::RequestId) => Some(MarkKind::RequestId),
+            (Shape::Token, _) | (_, Suggestion::Secret) => Some(MarkKind::Random),
             (Shape::Integer, Suggestion::Counter) => Some(MarkKind::Counter),
             (Shape::Integer | Shape::Decimal, Suggestion::Duration) => Some(MarkKind::Duration),
             _ => None,

@@ -38,7 +38,7 @@ pub(crate) struct Circumstances<'a> {
 
 impl Plan {
     pub(crate) fn learn(dimensions: &Dimensions, pairs: &Pairs, of: &Circumstances<'_>) -> Plan {
-        let findings = variance::explain(dimensions, pairs);
+        let findings = variance::explain(dimensions, pairs, of.clients);
         let known = variance::mask(&findings);
         let mut plan = Plan::first(dimensions, of);
         for finding in &findings {

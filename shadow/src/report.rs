@@ -164,13 +164,19 @@ impl Report {
                 && route.segments.len() == segments.len()
                 && route.segments.iter().zip(&segments).all(|(segment, text)| fits(segment, text))
         };
-        let words = |route: &RouteReport| {
-            route.segments.iter().filter(|segment| matches!(segment, Segment::Any(_))).count()
-        };
         (0..self.routes.len())
             .filter(|number| fits(&self.routes[*number]))
-            .min_by_key(|number| words(&self.routes[*number]))
+            .min_by_key(|number| order(&self.routes[*number]))
     }
+}
+
+/// Of two routes that fit a path, the one with the more exact segment counts.
+pub(crate) fn order(route: &RouteReport) -> Vec<u8> {
+    let exactness = |segment: &Segment| match segment {
+        Segment::Word(_) => 0,
+        Segment::Any(fold) => 1 + *fold as u8,
+    };
+    route.segments.iter().map(exactness).collect()
 }
 
 pub(crate) fn fits(segment: &Segment, text: &[u8]) -> bool {
@@ -179,7 +185,10 @@ pub(crate) fn fits(segment: &Segment, text: &[u8]) -> bool {
         Segment::Word(word) => **word == *text,
         Segment::Any(Fold::Number) => all(u8::is_ascii_digit),
         Segment::Any(Fold::Uuid) => crate::shape::is_uuid(text),
-        Segment::Any(Fold::Hash) => all(u8::is_ascii_alphanumeric) && text.len() >= 8,
+        Segment::Any(Fold::Hash) => {
+            let has_digit = text.iter().any(u8::is_ascii_digit);
+            all(u8::is_ascii_alphanumeric) && text.len() >= 8 && has_digit && !all(u8::is_ascii_digit)
+        }
         Segment::Any(Fold::Word) => all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')),
     }
 }

@@ -60,6 +60,9 @@ pub(crate) struct Route {
     /// Two clients saw different responses while nothing changed.
     pub(crate) confirmed: u32,
     pub(crate) changes: u32,
+    /// Responses since the plan was made, and of these the good ones that it does not pass on.
+    pub(crate) planned: u32,
+    pub(crate) offered: u32,
     pub(crate) hints: Vec<(u32, u32)>,
     /// The shortest lifetime that the API gave.
     pub(crate) shortest: u32,
@@ -92,6 +95,8 @@ impl Route {
             clients: Distinct::new(),
             confirmed: 0,
             changes: 0,
+            planned: 0,
+            offered: 0,
             hints: Vec::new(),
             shortest: u32::MAX,
             vary: 0,
@@ -199,9 +204,9 @@ impl Route {
         earlier: &[Seen],
         others: impl Iterator<Item = &'s Seen>,
     ) {
-        let unique = self.dimensions.mask(|dimension| dimension.is_unique());
+        let incomparable = self.dimensions.incomparable();
         let version = self.leniency.version;
-        let is_identical = |of: &Seen| difference(&of.values, &seen.values) & !unique == 0;
+        let is_identical = |of: &Seen| difference(&of.values, &seen.values) & !incomparable == 0;
         let latest = earlier.last();
         let identical = earlier.iter().rev().find(|of| is_identical(of));
         for of in
@@ -229,8 +234,13 @@ impl Route {
     }
 
     fn add_pair(&mut self, key: &Key, one: &Seen, other: &Seen) {
+        // A name that one of them had got no dimension yet.
+        if one.values.len() != other.values.len() {
+            return;
+        }
         let differs = self.leniency.meaning(key, one) != self.leniency.meaning(key, other);
-        self.pairs.add(difference(&one.values, &other.values), one.age(other.at), differs);
+        let dimensions = difference(&one.values, &other.values) & !self.dimensions.incomparable();
+        self.pairs.add(dimensions, one.age(other.at), differs);
     }
 
     fn learn(&mut self) {
@@ -245,15 +255,19 @@ impl Route {
         self.generation += 1;
         self.evidence = Evidence::default();
         self.confirmed = 0;
+        self.planned = 0;
+        self.offered = 0;
         self.strangers = 0;
     }
 
     /// Lets the simulated caches handle a response.
     pub(crate) fn simulate(&mut self, key: &Key, entry: &mut Entry, url: u64, seen: &Seen) -> bool {
         entry.requests += 1;
+        self.planned += 1;
         if self.plan.bypasses(&seen.values) {
             return false;
         }
+        self.offered += u32::from(seen.is_storable);
         let meaning = self.leniency.meaning(key, seen);
         let cache_key = self.plan.key(key, url, &seen.values);
         let step = entry.simulate(cache_key, seen, meaning, &mut self.evidence);

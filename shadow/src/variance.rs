@@ -4,7 +4,7 @@
 //! differs because users do explains nothing once their session is known. Each must pass Fisher's exact test with
 //! Benjamini and Hochberg's correction over all dimensions of the route. Before: `pairs`, `statistics`; next: `plan`.
 
-use crate::dimension::{Dimensions, Sort};
+use crate::dimension::{Dimensions, Role, Sort};
 use crate::names;
 use crate::pairs::Pairs;
 use crate::statistics::{Table, discoveries};
@@ -17,6 +17,9 @@ const FEWEST: u64 = 5;
 
 /// Pairs with and without the difference that a window should have; if it has fewer, a longer one is used.
 const ENOUGH: u64 = 30;
+
+/// Pairs of different clients with the same preferences that prove that these are the reason.
+const ENOUGH_SAME: u64 = 100;
 
 /// Dimensions that one explanation has at most.
 const MOST: usize = 6;
@@ -34,17 +37,42 @@ pub(crate) struct Finding {
     pub(crate) table: Table,
 }
 
-/// The dimensions by which responses differ, most important first.
-pub(crate) fn explain(dimensions: &Dimensions, pairs: &Pairs) -> Vec<Finding> {
-    let untestable = dimensions.mask(|dimension| dimension.is_unique());
+/// The dimensions by which responses differ, most important first. `clients`: how many there were.
+pub(crate) fn explain(dimensions: &Dimensions, pairs: &Pairs, clients: u32) -> Vec<Finding> {
+    let untestable = dimensions.incomparable();
+    let selectors = dimensions
+        .mask(|dimension| dimension.sort == Sort::Argument || dimension.role(clients) == Role::Selector);
+    let found = explained_by(dimensions, pairs, !untestable, is_an_effect);
+    if mask(&found) & !selectors == 0 {
+        return found;
+    }
+    // Several preferences together tell clients apart nearly as well as their sessions do. Then those are the reason only if
+    // clients with the same preferences get the same.
+    let others = explained_by(dimensions, pairs, selectors & !untestable, is_a_difference);
+    let known = mask(&others);
+    let rest = mask(&found) & !selectors;
+    let is_proved = (0..dimensions.list.len()).filter(|number| rest & (1 << number) != 0).all(|number| {
+        let table = table(pairs, 1 << number, known);
+        table.with() >= ENOUGH_SAME && !is_a_difference(&table)
+    });
+    if is_proved && known != 0 { others } else { found }
+}
+
+/// Takes one of `allowed` after the other.
+fn explained_by(
+    dimensions: &Dimensions,
+    pairs: &Pairs,
+    allowed: u64,
+    is_reason: fn(&Table) -> bool,
+) -> Vec<Finding> {
     let mut found: Vec<Finding> = Vec::new();
     while found.len() < MOST {
         let known = mask(&found);
         let tests: Vec<Finding> = (0..dimensions.list.len())
-            .filter(|number| (known | untestable) & (1 << number) == 0)
+            .filter(|number| !known & allowed & (1 << number) != 0)
             .filter_map(|number| {
                 let table = table(pairs, 1 << number, known);
-                is_an_effect(&table).then_some(Finding { dimension: number, table })
+                is_reason(&table).then_some(Finding { dimension: number, table })
             })
             .collect();
         // Dimensions without an effect were tested too.
@@ -60,16 +88,20 @@ pub(crate) fn explain(dimensions: &Dimensions, pairs: &Pairs) -> Vec<Finding> {
         let Some(best) = best else { break };
         found.push(tests[best]);
     }
-    without_the_unneeded(found, pairs)
+    without_the_unneeded(found, pairs, is_reason)
 }
 
 /// A dimension that was taken early may explain nothing beyond what the later ones do.
-fn without_the_unneeded(mut found: Vec<Finding>, pairs: &Pairs) -> Vec<Finding> {
+fn without_the_unneeded(
+    mut found: Vec<Finding>,
+    pairs: &Pairs,
+    is_reason: fn(&Table) -> bool,
+) -> Vec<Finding> {
     let mut at = 0;
     while found.len() > 1 && at < found.len() {
         let others = mask(&found) & !(1 << found[at].dimension);
         let table = table(pairs, 1 << found[at].dimension, others);
-        if is_an_effect(&table) && table.ln_p() <= LN_RATE {
+        if is_reason(&table) && table.ln_p() <= LN_RATE {
             at += 1;
         } else {
             found.remove(at);
@@ -84,6 +116,12 @@ pub(crate) fn mask(found: &[Finding]) -> u64 {
 
 fn is_an_effect(table: &Table) -> bool {
     table.differing_with >= FEWEST && table.rate_with() > 2.0 * table.rate_without() + 0.002
+}
+
+/// As an effect, or equal pairs become far fewer: one of several reasons.
+fn is_a_difference(table: &Table) -> bool {
+    let (with, without) = (1.0 - table.rate_with(), 1.0 - table.rate_without());
+    is_an_effect(table) || table.differing_with >= FEWEST && without > 2.0 * with + 0.01
 }
 
 /// Pairs that agree on `known`, with and without a difference in `dimension`, in the shortest window that has enough of both.
@@ -153,7 +191,7 @@ mod tests {
     use crate::request::Request;
     use std::net::{IpAddr, Ipv4Addr};
 
-    /// Forty clients, each with its session, address and one of three languages; one of eight user agents.
+    /// Forty clients, each with its session, address and one of three languages; one of four user agents.
     struct Clients {
         dimensions: Dimensions,
         values: Vec<Box<[u32]>>,
@@ -164,7 +202,7 @@ mod tests {
         let mut values = Vec::new();
         for round in 0..3 {
             for client in 0..40_u8 {
-                let (cookie, agent) = (format!("session=s{client}"), format!("agent {}", client % 8));
+                let (cookie, agent) = (format!("session=s{client}"), format!("agent {}", client % 4));
                 let (language, id) =
                     (["de", "en", "fr"][usize::from(client % 3)], format!("{round}-{client}"));
                 let fields = [
@@ -209,7 +247,7 @@ mod tests {
             differing |= id.map_or(0, |id| 1 << id);
             pairs.add(differing, 500, meaning(one, time) != meaning(other, time));
         }
-        explain(&dimensions, &pairs)
+        explain(&dimensions, &pairs, 40)
             .iter()
             .map(|finding| dimensions.list[finding.dimension].label())
             .collect()
@@ -227,7 +265,7 @@ mod tests {
 
     #[test]
     fn two_reasons_are_both_found() {
-        let found = labels(|client, _| (client as u64 % 3) * 10 + client as u64 % 8);
+        let found = labels(|client, _| (client as u64 % 3) * 10 + client as u64 % 4);
         assert_eq!(found.len(), 2);
         assert!(
             found.contains(&"header accept-language".to_owned())

@@ -3,7 +3,7 @@
 //! Before: `route`, `statistics`; next: `report`.
 
 use crate::dimension::{Role, Sort};
-use crate::plan::{Plan, bits};
+use crate::plan::Plan;
 use crate::route::Route;
 use crate::simulation::{EXPLICIT, Entry, Evidence, LIFETIMES, Outcomes};
 use crate::statistics::upper_bound;
@@ -12,14 +12,17 @@ use crate::variance::{self, Finding};
 /// Hits that other clients would have got: a leak in one of a hundred responses is then among them.
 const ENOUGH_SHARED: u64 = 1_000;
 
-/// Clients without which no route is shared.
-pub(crate) const ENOUGH_CLIENTS: u32 = 10;
+/// Clients without which no route is shared: if none of them gets something of its own, at most 15 % of all do.
+pub(crate) const ENOUGH_CLIENTS: u32 = 20;
 
 /// URLs with several clients that a folded route must have.
 const ENOUGH_KEYS: u32 = 5;
 
 /// Hits after which a rate of stale ones is known well enough to call it too high.
 const ENOUGH_HITS: u64 = 200;
+
+/// Responses after which it is known that a plan leaves none to share.
+const FEWEST_PLANNED: u32 = 100;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Reason {
@@ -75,7 +78,7 @@ impl Keys {
 
 impl Verdict {
     pub(crate) fn of(route: &Route, keys: &Keys, is_folded: bool, is_of_words: bool, budget: f64) -> Verdict {
-        let findings = variance::explain(&route.dimensions, &route.pairs);
+        let findings = variance::explain(&route.dimensions, &route.pairs, route.clients());
         let mut evidence = route.evidence;
         for (outcomes, doubts) in evidence.iter_mut().zip(&keys.evidence) {
             outcomes.stale += doubts.stale;
@@ -120,9 +123,8 @@ fn forbidden(route: &Route, findings: &[Finding], is_of_words: bool) -> Option<R
         let dimension = &route.dimensions.list[finding.dimension];
         dimension.sort != Sort::Argument && dimension.role(route.clients()) == Role::Identity
     });
-    let present = |number: usize| u64::from(route.dimensions.list[number].present);
-    let bypassed = bits(route.plan.bypassed).map(present).max().unwrap_or(0);
-    let is_all_bypassed = bypassed * 20 >= u64::from(route.dimensions.requests) * 19;
+    // Hardly any response is left that could be shared.
+    let is_all_bypassed = route.planned >= FEWEST_PLANNED && route.offered * 20 < route.planned;
     let blocked = variance::mask(findings) & route.lesson().blocked != 0;
     match () {
         () if tally.streams > 0 => Some(Reason::Stream),
@@ -133,7 +135,7 @@ fn forbidden(route: &Route, findings: &[Finding], is_of_words: bool) -> Option<R
         () if tally.good == 0 => Some(Reason::NoResponses),
         () if is_more_than(tally.hollow, 100) => Some(Reason::Hollow),
         () if blocked || identity && is_all_bypassed => Some(Reason::Differs),
-        () if is_all_bypassed && bypassed > 0 => Some(Reason::Credentials),
+        () if is_all_bypassed && route.plan.bypassed != 0 => Some(Reason::Credentials),
         () if route.confirmed > 0 => Some(Reason::Unexplained),
         () if is_of_words && tally.misfits > 0 => Some(Reason::Unlike),
         () => None,
@@ -166,7 +168,11 @@ fn insufficient(
     let per_hit = (simulated.max(1) as f64 / best.hits.max(1) as f64).clamp(1.0, 1_000.0);
     let sampled = route.requests as f64 / f64::from(route.tally.sampled.max(1));
     let missing = (wanted * (1 + best.stale) as f64 - best.hits as f64).max(1.0);
-    let requests = (missing * per_hit * sampled.clamp(1.0, 1_000.0)).ceil() as u64;
-    let clients = u64::from(ENOUGH_CLIENTS.saturating_sub(route.clients()));
+    let unshared =
+        ENOUGH_SHARED.saturating_sub(best.shared) as f64 * best.hits as f64 / best.shared.max(1) as f64;
+    let requests = (missing.max(unshared) * per_hit * sampled.clamp(1.0, 1_000.0)).ceil() as u64;
+    // Requests of one client for what is its own are no evidence for sharing.
+    let other = u64::from(best.shared == 0);
+    let clients = u64::from(ENOUGH_CLIENTS.saturating_sub(route.clients())).max(other);
     (Reason::Needs { requests, clients }, best)
 }

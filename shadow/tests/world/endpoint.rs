@@ -229,7 +229,7 @@ impl Endpoint {
         match self.kind {
             Kind::PersonalByCookie | Kind::PublicForAnonymous | Kind::RarePersonal | Kind::Greeting => {
                 match session {
-                    Some(session) if self.kind != Kind::RarePersonal || hash(session) % 17 == 0 => {
+                    Some(session) if self.kind != Kind::RarePersonal || asked.client % 10 == 2 => {
                         hash((item, session))
                     }
                     _ => hash(item),
