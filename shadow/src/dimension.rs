@@ -50,6 +50,9 @@ pub(crate) struct Dimension {
     /// Requests that had it.
     pub(crate) present: u32,
     values: Distinct<8>,
+    /// What its name suggests.
+    pub(crate) is_credential: bool,
+    pub(crate) is_address: bool,
     /// Whether nearly all of the first values were different.
     unique: Option<bool>,
 }
@@ -70,14 +73,16 @@ impl Dimension {
 
     /// `clients`: how many different clients the route has.
     pub(crate) fn role(&self, clients: u32) -> Role {
-        let distinct = self.distinct();
-        let is_of_few = distinct > MOST_VALUES || (distinct >= 5 && distinct * 2 > clients);
+        let is_of_few = || {
+            let distinct = self.distinct();
+            distinct > MOST_VALUES || (distinct >= 5 && distinct * 2 > clients)
+        };
         match self.sort {
             Sort::Address | Sort::Certificate => Role::Identity,
-            Sort::Field if names::is_address(&self.name) => Role::Identity,
-            Sort::Field | Sort::Cookie if names::is_credential(&self.name) => Role::Identity,
-            Sort::Cookie if is_of_few => Role::Identity,
-            Sort::Field if is_of_few => Role::Unfit,
+            Sort::Field if self.is_address => Role::Identity,
+            Sort::Field | Sort::Cookie if self.is_credential => Role::Identity,
+            Sort::Cookie if is_of_few() => Role::Identity,
+            Sort::Field if is_of_few() => Role::Unfit,
             Sort::Field | Sort::Cookie | Sort::Argument => Role::Selector,
             Sort::OtherCookies => Role::Identity,
             Sort::OtherFields | Sort::OtherArguments => Role::Unfit,
@@ -115,10 +120,10 @@ impl Dimension {
         match self.sort {
             Sort::Argument => 0,
             Sort::Field if *self.name == *b"authorization" => 1,
-            Sort::Field if names::is_address(&self.name) => 7,
-            Sort::Field if names::is_credential(&self.name) => 2,
+            Sort::Field if self.is_address => 7,
+            Sort::Field if self.is_credential => 2,
             Sort::Certificate => 3,
-            Sort::Cookie if names::is_credential(&self.name) => 4,
+            Sort::Cookie if self.is_credential => 4,
             Sort::Cookie => 5,
             Sort::Address => 6,
             Sort::Field if self.name.starts_with(b"accept") => 8,
@@ -138,7 +143,6 @@ pub(crate) struct Dimensions {
 
 const ADDRESS: usize = 0;
 const FIRST_OF_THE_REST: usize = 2;
-const RESERVED: usize = 5;
 
 impl Dimensions {
     pub(crate) fn new() -> Dimensions {
@@ -155,8 +159,15 @@ impl Dimensions {
     }
 
     fn push(&mut self, sort: Sort, name: &[u8]) {
-        let name = name.into();
-        self.list.push(Dimension { sort, name, present: 0, values: Distinct::new(), unique: None });
+        self.list.push(Dimension {
+            sort,
+            name: name.into(),
+            present: 0,
+            values: Distinct::new(),
+            is_credential: names::is_credential(name),
+            is_address: sort == Sort::Field && names::is_address(name),
+            unique: None,
+        });
     }
 
     /// Hashes of the request's values, one for each dimension; zero is absent.
@@ -302,7 +313,7 @@ mod tests {
             let values = dimensions.read(&key, &request("q=1"), fields.into_iter());
             assert!(values.len() <= MOST);
         }
-        let names: Vec<String> = dimensions.list[RESERVED..].iter().map(Dimension::label).collect();
+        let names: Vec<String> = dimensions.list[5..].iter().map(Dimension::label).collect();
         assert!(names.contains(&"cookie session".to_owned()) && names.contains(&"query q".to_owned()));
         assert!(names.len() < 10, "{names:?}");
     }

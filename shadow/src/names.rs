@@ -18,30 +18,37 @@ pub(crate) enum Suggestion {
     Nothing,
 }
 
-const REQUEST_IDS: [&str; 9] = [
-    "requestid",
-    "reqid",
-    "traceid",
-    "correlationid",
-    "spanid",
-    "traceparent",
-    "transactionid",
-    "xrequest",
-    "invocationid",
-];
-const DURATIONS: [&str; 9] = [
-    "duration",
-    "elapsed",
-    "took",
-    "latency",
-    "runtime",
-    "querytime",
-    "responsetime",
-    "processingtime",
-    "ms",
-];
+/// Words anywhere in a name, by their first letter.
+fn words_from(letter: u8) -> &'static [(&'static [u8], Suggestion)] {
+    match letter {
+        b'c' => &[(b"csrf", Suggestion::Secret), (b"correlationid", Suggestion::RequestId)],
+        b'd' => &[(b"duration", Suggestion::Duration)],
+        b'e' => &[(b"elapsed", Suggestion::Duration)],
+        b'i' => &[(b"invocationid", Suggestion::RequestId)],
+        b'l' => &[(b"latency", Suggestion::Duration)],
+        b'n' => &[(b"nonce", Suggestion::Secret)],
+        b'p' => &[(b"password", Suggestion::Secret)],
+        b'r' => &[(b"requestid", Suggestion::RequestId), (b"reqid", Suggestion::RequestId)],
+        b's' => &[
+            (b"session", Suggestion::Secret),
+            (b"secret", Suggestion::Secret),
+            (b"signature", Suggestion::Secret),
+            (b"spanid", Suggestion::RequestId),
+        ],
+        b't' => &[
+            (b"token", Suggestion::Secret),
+            (b"traceid", Suggestion::RequestId),
+            (b"traceparent", Suggestion::RequestId),
+            (b"transactionid", Suggestion::RequestId),
+        ],
+        b'x' => &[(b"xsrf", Suggestion::Secret), (b"xrequest", Suggestion::RequestId)],
+        _ => &[],
+    }
+}
+
+/// Whole names.
+const DURATIONS: [&str; 6] = ["took", "runtime", "querytime", "responsetime", "processingtime", "ms"];
 const COUNTERS: [&str; 6] = ["views", "hits", "visits", "requestcount", "sequence", "servedcount"];
-const SECRETS: [&str; 8] = ["csrf", "xsrf", "nonce", "token", "session", "secret", "password", "signature"];
 const CLOCKS: [&str; 6] = ["now", "time", "datetime", "currenttime", "unixtime", "utc"];
 
 /// Names longer than this suggest nothing.
@@ -58,16 +65,24 @@ pub(crate) fn suggestion(name: &[u8]) -> Suggestion {
         length += 1;
     }
     let plain = &plain[..length];
-    let contains =
-        |words: &[&str]| words.iter().any(|word| memchr::memmem::find(plain, word.as_bytes()).is_some());
+    let mut found = Suggestion::Nothing;
+    for at in 0..plain.len() {
+        for (word, suggestion) in words_from(plain[at]) {
+            if plain[at..].starts_with(word) {
+                // A secret is one whatever else its name has.
+                if *suggestion == Suggestion::Secret {
+                    return Suggestion::Secret;
+                }
+                found = *suggestion;
+            }
+        }
+    }
     let is = |words: &[&str]| words.iter().any(|word| word.as_bytes() == plain);
-    match () {
-        () if contains(&SECRETS) => Suggestion::Secret,
-        () if contains(&REQUEST_IDS) => Suggestion::RequestId,
-        () if is(&CLOCKS) => Suggestion::Clock,
-        () if is(&DURATIONS) || DURATIONS[..4].iter().any(|word| contains(&[word])) => Suggestion::Duration,
-        () if is(&COUNTERS) => Suggestion::Counter,
-        () => Suggestion::Nothing,
+    match found {
+        Suggestion::Nothing if is(&CLOCKS) => Suggestion::Clock,
+        Suggestion::Nothing if is(&DURATIONS) => Suggestion::Duration,
+        Suggestion::Nothing if is(&COUNTERS) => Suggestion::Counter,
+        found => found,
     }
 }
 

@@ -48,7 +48,7 @@ impl Plan {
                 // Arguments are part of the key anyway.
                 _ if dimension.sort == Sort::Argument => {}
                 _ if !dimension.has_variable() => plan.blocked |= bit,
-                Role::Identity if dimension.sort == Sort::Address || names::is_address(&dimension.name) => {
+                Role::Identity if dimension.sort == Sort::Address || dimension.is_address => {
                     plan.blocked |= bit;
                 }
                 Role::Identity => plan.bypassed |= bit,
@@ -76,7 +76,7 @@ impl Plan {
         let presence = dimensions.mask(|dimension| {
             matches!(dimension.sort, Sort::Cookie | Sort::Certificate | Sort::Field)
                 && dimension.role(of.clients) == Role::Identity
-                && !names::is_address(&dimension.name)
+                && !dimension.is_address
                 && dimension.has_variable()
         });
         let names_cookies = of.vary & cookies;

@@ -7,7 +7,6 @@ use crate::dimension::{Dimensions, Role, Sort};
 use crate::distinct::Distinct;
 use crate::hash::Key;
 use crate::leniency::Leniency;
-use crate::names;
 use crate::pairs::Pairs;
 use crate::plan::{Circumstances, Plan};
 use crate::response::{Head, Storable};
@@ -131,10 +130,14 @@ impl Route {
         let clients = self.clients();
         for (number, dimension) in self.dimensions.list.iter().enumerate().skip(1) {
             let value = values.get(number).copied().unwrap_or(0);
-            if value != 0 && dimension.sort != Sort::Argument && dimension.role(clients) == Role::Identity {
+            let may_be = value != 0
+                && matches!(
+                    dimension.sort,
+                    Sort::Field | Sort::Cookie | Sort::Certificate | Sort::OtherCookies
+                );
+            if may_be && dimension.role(clients) == Role::Identity {
                 all = key.pair(all, u64::from(value));
-                let names_client =
-                    names::is_credential(&dimension.name) || names::is_address(&dimension.name);
+                let names_client = dimension.is_credential || dimension.is_address;
                 if names_client && !dimension.is_unique() {
                     stable = key.pair(stable, u64::from(value));
                 }
@@ -213,13 +216,13 @@ impl Route {
             latest.into_iter().chain(identical.filter(|of| latest.is_some_and(|latest| latest.at != of.at)))
         {
             self.leniency.learn(of, seen, is_identical(of));
-            self.add_pair(key, of, seen);
+            self.add_pair(key, of, seen, incomparable);
         }
         let arguments =
             self.dimensions.mask(|dimension| matches!(dimension.sort, Sort::Argument | Sort::OtherArguments));
         for of in others.filter(|of| of.url != seen.url) {
             if difference(&of.values, &seen.values) & arguments != 0 {
-                self.add_pair(key, of, seen);
+                self.add_pair(key, of, seen, incomparable);
             }
         }
         if version != self.leniency.version {
@@ -233,13 +236,13 @@ impl Route {
         }
     }
 
-    fn add_pair(&mut self, key: &Key, one: &Seen, other: &Seen) {
+    fn add_pair(&mut self, key: &Key, one: &Seen, other: &Seen, incomparable: u64) {
         // A name that one of them had got no dimension yet.
         if one.values.len() != other.values.len() {
             return;
         }
         let differs = self.leniency.meaning(key, one) != self.leniency.meaning(key, other);
-        let dimensions = difference(&one.values, &other.values) & !self.dimensions.incomparable();
+        let dimensions = difference(&one.values, &other.values) & !incomparable;
         self.pairs.add(dimensions, one.age(other.at), differs);
     }
 

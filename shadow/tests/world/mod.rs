@@ -3,7 +3,7 @@
 //! Each response has a class, on which it depends besides time, and a version, which changes with time. A cache that gives
 //! a response of one class to a request of another has leaked. `endpoint` has the kinds; `replay` judges.
 
-#![allow(dead_code, reason = "the test and the example use different parts")]
+#![allow(dead_code, unreachable_pub, reason = "the test and the example use different parts")]
 
 pub mod endpoint;
 pub mod replay;
