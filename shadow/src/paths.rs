@@ -63,6 +63,8 @@ struct Node {
     is_folded: bool,
     any: [u32; 4],
     route: Option<u32>,
+    /// Routes at and below it.
+    routes: u32,
     /// In a folded node: its most frequent words.
     heavy: Vec<(u64, u32)>,
 }
@@ -79,6 +81,7 @@ impl Node {
             is_folded: false,
             any: [NONE; 4],
             route: None,
+            routes: 0,
             heavy: Vec::new(),
         }
     }
@@ -144,6 +147,15 @@ impl Paths {
 
     pub(crate) fn set_route(&mut self, node: u32, route: u32) {
         self.nodes[node as usize].route = Some(route);
+        self.count_routes(node, |count| count + 1);
+    }
+
+    /// Changes the count of a node and of all above it.
+    fn count_routes(&mut self, mut node: u32, change: impl Fn(u32) -> u32) {
+        while let Some(of) = self.nodes.get_mut(node as usize) {
+            of.routes = change(of.routes);
+            node = of.parent;
+        }
     }
 
     fn root(&mut self, location: u32) -> Option<u32> {
@@ -281,30 +293,28 @@ impl Paths {
     }
 
     fn is_stranger(&self, node: u32) -> bool {
-        let of = &self.nodes[node as usize];
-        of.route.is_none() && of.words == 0 && of.any == [NONE; 4]
+        self.nodes[node as usize].routes == 0
     }
 
     /// Takes away all words that lead to no route: what is left of random paths.
     fn forget_strangers(&mut self) {
-        loop {
-            let strangers: Vec<((u32, u64), u32)> = self
-                .children
-                .iter()
-                .filter(|(_, child)| self.is_stranger(**child))
-                .map(|(key, child)| (*key, *child))
-                .collect();
-            if strangers.is_empty() {
-                return;
-            }
-            for ((parent, hash), child) in strangers {
-                self.remove(parent, hash, child);
-            }
+        let strangers: Vec<((u32, u64), u32)> = self
+            .children
+            .iter()
+            .filter(|((parent, _), child)| self.is_stranger(**child) && !self.is_stranger(*parent))
+            .map(|(key, child)| (*key, *child))
+            .collect();
+        for ((parent, hash), child) in strangers {
+            self.remove(parent, hash, child);
         }
     }
 
     /// A folded word's routes stay in their list, without requests from now on.
     fn remove(&mut self, parent: u32, hash: u64, child: u32) {
+        let routes = self.nodes[child as usize].routes;
+        self.count_routes(child, |count| count.saturating_sub(routes));
+        // What is below no longer counts for those above.
+        self.nodes[child as usize].parent = NONE;
         if let Entry::Occupied(entry) = self.children.entry((parent, hash)) {
             entry.remove();
             self.nodes[parent as usize].words -= 1;
@@ -464,6 +474,7 @@ mod tests {
                 let word = format!("/items/{}", ["shoe", "hat", "coat", "sock"][(item % 4) as usize]);
                 let word = format!("{word}-{}x", (b'a' + (item / 4) as u8) as char);
                 tree.ask(&word, round);
+                tree.ask(&format!("{word}/parts/{item}"), round);
                 if item % 4 == 0 {
                     tree.ask("/items/new", round);
                 }
@@ -471,6 +482,7 @@ mod tests {
         }
         assert_eq!(tree.asked("/items/coat-zx"), "/items/{word}");
         assert_eq!(tree.asked("/items/new"), "/items/new");
+        assert_eq!(tree.asked("/items/hat-cx/parts/4"), "/items/{word}/parts/{id}");
     }
 
     #[test]
