@@ -89,13 +89,7 @@ fn bench() {
         }
         (begin.elapsed().as_nanos() as f64 / requests as f64, sampled, shadow)
     };
-    // What making the requests costs is taken off.
-    let begin = std::time::Instant::now();
-    for number in 0..REQUESTS {
-        let url = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % URLS;
-        std::hint::black_box((format!("/api/items/{url}"), format!("session=a{}; ab=b", number % 500)));
-    }
-    let making = begin.elapsed().as_nanos() as f64 / REQUESTS as f64;
+    let making = making(REQUESTS, URLS);
     let (time, sampled, _) = run(Limits { sampled_per_second: 0 }, REQUESTS, URLS, &body);
     println!("not sampled: {:.0} ns per request ({sampled} sampled)", time - making);
     let all = Limits { sampled_per_second: u32::MAX };
@@ -114,6 +108,16 @@ fn bench() {
         pages as f64 * 4_096.0 / 1e6,
         time - making
     );
+}
+
+/// What making one request costs, which is taken off.
+fn making(requests: u64, urls: u64) -> f64 {
+    let begin = std::time::Instant::now();
+    for number in 0..requests {
+        let url = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % urls;
+        std::hint::black_box((format!("/api/items/{url}"), format!("session=a{}; ab=b", number % 500)));
+    }
+    begin.elapsed().as_nanos() as f64 / requests as f64
 }
 
 fn json(length: usize) -> String {

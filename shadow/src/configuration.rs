@@ -12,7 +12,7 @@ use std::fmt::Write;
 
 /// Where the configuration listens and what it is in front of.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'a> {
+pub struct Front<'a> {
     /// Such as `127.0.0.1:8080`.
     pub listen: &'a str,
     /// Such as `http://127.0.0.1:8000`.
@@ -21,7 +21,7 @@ pub struct Place<'a> {
 
 impl Report {
     /// The text of an nginx.conf for the routes of `location`.
-    pub fn configuration(&self, location: u32, place: Place<'_>) -> String {
+    pub fn configuration(&self, location: u32, front: Front<'_>) -> String {
         let mut routes: Vec<&RouteReport> =
             self.routes.iter().filter(|route| route.location == location && route.has_location()).collect();
         routes.sort_by_key(|route| (order(route), route.route.clone()));
@@ -45,17 +45,17 @@ impl Report {
                 "    map {source} {variable} {{ \"\" \"\"; default 1; }}  # whether it is present, not its value"
             );
         }
-        _ = write!(text, "\n    server {{\n        listen {};\n", place.listen);
+        _ = write!(text, "\n    server {{\n        listen {};\n", front.listen);
         for route in &routes {
             let is_cached = route.keep_seconds.is_some();
             if is_cached || cached.iter().any(|other| overlap(route, other)) {
-                write_location(&mut text, route, &routes, place);
+                write_location(&mut text, route, &routes, front);
             }
         }
         _ = write!(
             text,
             "\n        # all other paths: not cached\n        location / {{\n            proxy_pass {};\n        }}\n    }}\n}}\n",
-            place.url
+            front.url
         );
         text
     }
@@ -110,7 +110,7 @@ fn variable((sort, name): &(Sort, String)) -> Option<String> {
     }
 }
 
-fn write_location(text: &mut String, route: &RouteReport, routes: &[&RouteReport], place: Place<'_>) {
+fn write_location(text: &mut String, route: &RouteReport, routes: &[&RouteReport], front: Front<'_>) {
     let is_exact = route.segments.iter().all(|segment| matches!(segment, Segment::Word(_)));
     let path = if is_exact { exact(route) } else { expression(route, routes) };
     _ = writeln!(
@@ -123,7 +123,7 @@ fn write_location(text: &mut String, route: &RouteReport, routes: &[&RouteReport
     );
     let operator = if is_exact { "=" } else { "~" };
     _ = writeln!(text, "        location {operator} \"{path}\" {{");
-    _ = writeln!(text, "            proxy_pass {};", place.url);
+    _ = writeln!(text, "            proxy_pass {};", front.url);
     let mut line = |directive: String, evidence: &str| {
         _ = writeln!(text, "            {directive};  # {evidence}");
     };

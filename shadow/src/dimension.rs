@@ -249,7 +249,8 @@ impl Dimensions {
         self.mask(|dimension| {
             let is_of_others =
                 matches!(dimension.sort, Sort::OtherFields | Sort::OtherCookies | Sort::OtherArguments);
-            dimension.is_unique() || is_of_others && !is_full
+            // An argument that is unique is still part of the URL.
+            dimension.is_unique() && dimension.sort != Sort::Argument || is_of_others && !is_full
         })
     }
 

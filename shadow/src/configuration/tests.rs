@@ -1,3 +1,5 @@
+//! What is written for a report: that it loads, which location a path gets, and the schema.
+
 use super::*;
 use crate::report::{Needs, SCHEMA, Totals, schema};
 use millstream_conf::diagnostics::Severity;
@@ -80,7 +82,7 @@ fn report() -> Report {
 }
 
 fn text() -> String {
-    report().configuration(0, Place { listen: "127.0.0.1:8080", url: "http://127.0.0.1:8000" })
+    report().configuration(0, Front { listen: "127.0.0.1:8080", url: "http://127.0.0.1:8000" })
 }
 
 #[test]

@@ -78,6 +78,14 @@ pub struct Asked {
 }
 
 impl Asked {
+    /// The same client asks for what another one asked for.
+    pub fn for_that_of(mut self, other: &Asked) -> Asked {
+        self.path.clone_from(&other.path);
+        self.query.clone_from(&other.query);
+        self.item = other.item;
+        self
+    }
+
     pub fn field(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(of, _)| *of == name).map(|(_, value)| value.as_str())
     }
@@ -117,7 +125,12 @@ fn hash(value: impl Hash) -> u64 {
 impl Endpoint {
     pub fn new(kind: Kind, number: usize, rng: &mut Rng) -> Endpoint {
         let items = match kind {
-            Kind::CsrfForm | Kind::AbByCookie | Kind::RareLeak | Kind::PersonalByCookie | Kind::Greeting => 1,
+            Kind::CsrfForm
+            | Kind::AbByCookie
+            | Kind::RareLeak
+            | Kind::PersonalByCookie
+            | Kind::Greeting
+            | Kind::OneClient => 1,
             Kind::SomePrivate => 25,
             Kind::Articles => 70,
             _ => rng.usize(6..30),

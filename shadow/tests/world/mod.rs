@@ -64,7 +64,8 @@ pub fn history(seed: u64, kinds: &[Kind], requests: usize, budget: f64) -> Histo
             chosen < 0.0
         });
         let place = place.unwrap_or(0);
-        let client = &clients[skewed(&mut rng, clients.len())];
+        let one = (endpoints[place].kind == Kind::OneClient).then_some(7);
+        let client = &clients[one.unwrap_or_else(|| skewed(&mut rng, clients.len()))];
         let asked = endpoints[place].ask(client, &mut rng);
         let end = now + 4 + rng.u64(0..60);
         let reply = endpoints[place].respond(&asked, now + 2, &mut rng);

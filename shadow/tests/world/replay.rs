@@ -94,10 +94,17 @@ pub fn judge(history: &mut History, seed: u64, budget: f64) -> Score {
     let clients: Vec<Client> = (20..50).map(|number| Client::new(number, &mut rng)).collect();
     let mut now = history.events.last().map_or(START, |event| event.at) + 1_000_000;
     for endpoint in 0..history.endpoints.len() {
+        let mut others: Vec<Asked> = Vec::new();
         for _ in 0..2_000 {
             now += rng.u64(0..120);
             let client = &clients[skewed(&mut rng, clients.len())];
-            let asked = history.endpoints[endpoint].ask(client, &mut rng);
+            let mut asked = history.endpoints[endpoint].ask(client, &mut rng);
+            // One in three tries the URL of another client.
+            if let Some(other) = others.last().filter(|_| rng.u8(..3) == 0) {
+                asked = asked.for_that_of(other);
+            } else if asked.method == "GET" {
+                others.push(asked.clone());
+            }
             let reply = history.endpoints[endpoint].respond(&asked, now, &mut rng);
             serve(&asked, now, reply.class, reply.is_storable, endpoint);
         }
