@@ -137,11 +137,14 @@ impl Dimension {
 pub(crate) struct Dimensions {
     pub(crate) list: Vec<Dimension>,
     numbers: HashMap<u64, u8>,
-    once: Box<[u16; 64]>,
+    once: Box<[u16; ONCE]>,
     pub(crate) requests: u32,
 }
 
 const ADDRESS: usize = 0;
+/// Slots for names that were seen once.
+const ONCE: usize = 512;
+
 const FIRST_OF_THE_REST: usize = 2;
 
 impl Dimensions {
@@ -151,7 +154,7 @@ impl Dimensions {
         let mut dimensions = Dimensions {
             list: Vec::with_capacity(8),
             numbers: HashMap::new(),
-            once: Box::new([0; 64]),
+            once: Box::new([0; ONCE]),
             requests: 0,
         };
         sorts.into_iter().for_each(|sort| dimensions.push(sort, b""));
@@ -232,7 +235,7 @@ impl Dimensions {
         }
         // Names that share a slot do not do so for long.
         let era = u64::from(self.requests / 64);
-        let (slot, print) = ((key.pair(hash, era) % 64) as usize, (hash >> 48) as u16 | 1);
+        let (slot, print) = ((key.pair(hash, era) % ONCE as u64) as usize, (hash >> 48) as u16 | 1);
         if self.once[slot] != print || self.list.len() == MOST {
             self.once[slot] = print;
             return None;
@@ -273,7 +276,7 @@ impl Dimensions {
     pub(crate) fn bytes(&self) -> usize {
         let names: usize = self.list.iter().map(|dimension| dimension.name.len()).sum();
         size_of::<Dimensions>()
-            + 128
+            + 2 * ONCE
             + names
             + self.list.capacity() * (size_of::<Dimension>() + 64)
             + self.numbers.capacity() * 24

@@ -58,8 +58,8 @@ impl Head {
         let content_type = all("content-type").next().unwrap_or_default();
         let mut vary: Vec<Box<[u8]>> = all("vary")
             .flat_map(|value| value.split(|byte| *byte == b','))
+            .filter(|name| !name.trim_ascii().is_empty())
             .map(|name| name.trim_ascii().to_ascii_lowercase().into())
-            .filter(|name: &Box<[u8]>| !name.is_empty())
             .take(MOST_NAMES + 1)
             .collect();
         let varies_by_anything = vary.len() > MOST_NAMES || vary.iter().any(|name| **name == *b"*");

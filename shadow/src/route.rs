@@ -19,6 +19,9 @@ const FIRST_LESSON: u32 = 64;
 /// Addresses from which on an address is a client; with fewer, a proxy may be in front.
 const FEWEST_ADDRESSES: u32 = 5;
 
+/// Requests of a route up to which a new dimension makes its pairs start anew.
+const EARLY: u32 = 512;
+
 /// Routes whose unsafe requests are remembered as reasons of changes.
 const MOST_HINTS: usize = 4;
 
@@ -69,6 +72,8 @@ pub(crate) struct Route {
     /// Content type and members of the first response.
     pub(crate) form: Option<u64>,
     lesson: u32,
+    /// Dimensions of which pairs know.
+    known: usize,
     /// Keys whose hash is at most this are sampled.
     pub(crate) threshold: u32,
     /// Sampled requests for keys that were not yet known.
@@ -101,6 +106,7 @@ impl Route {
             vary: 0,
             form: None,
             lesson: FIRST_LESSON,
+            known: 0,
             threshold: u32::MAX,
             strangers: 0,
             keys: 0,
@@ -207,6 +213,14 @@ impl Route {
         earlier: &[Seen],
         others: impl Iterator<Item = &'s Seen>,
     ) {
+        if self.known < self.dimensions.list.len() {
+            // Early pairs were compared without a name that is known by now.
+            if self.dimensions.requests < EARLY {
+                self.pairs.clear();
+                self.lesson = FIRST_LESSON;
+            }
+            self.known = self.dimensions.list.len();
+        }
         let incomparable = self.dimensions.incomparable();
         let version = self.leniency.version;
         let is_identical = |of: &Seen| difference(&of.values, &seen.values) & !incomparable == 0;

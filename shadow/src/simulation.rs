@@ -140,11 +140,10 @@ impl Entry {
         let variant = &mut self.variants[at];
         let mut step = variant.settle(seen, meaning, evidence);
         let may_store = seen.is_storable && seen.sent >= self.invalidated;
-        for lifetime in 0..SIMULATED {
+        for (lifetime, outcomes) in evidence.iter_mut().enumerate() {
             let stored = variant.stored[lifetime];
             if stored.until > seen.sent {
                 self.hits[lifetime] += 1;
-                let outcomes = &mut evidence[lifetime];
                 outcomes.hits += 1;
                 outcomes.shared += u64::from(is_shared && stored.client != seen.client);
                 // A response that was on its way while the stored one arrived may be the older one.

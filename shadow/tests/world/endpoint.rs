@@ -53,7 +53,7 @@ impl Client {
             token: word(rng),
             api_key: word(rng),
             tenant: number % 4,
-            certificate: (number % 2 == 0).then(|| word(rng)),
+            certificate: (number.is_multiple_of(2)).then(|| word(rng)),
             language: ["de", "en-US,en;q=0.9", "fr"][rng.usize(..3)],
             currency: [None, Some("EUR"), Some("USD")][rng.usize(..3)],
             ab: ["a", "b"][rng.usize(..2)],
@@ -192,7 +192,7 @@ impl Endpoint {
         cookies.extend(client.currency.map(|currency| format!("currency={currency}")));
         let agent = format!(
             "Mozilla/5.0 ({}) Agent/{}",
-            if client.agent % 3 == 0 { "iPhone; Mobile" } else { "X11; Linux" },
+            if client.agent.is_multiple_of(3) { "iPhone; Mobile" } else { "X11; Linux" },
             client.agent
         );
         let mut fields = vec![
@@ -211,10 +211,12 @@ impl Endpoint {
             Kind::PersonalByBearer => fields.push(("authorization", format!("Bearer {}", client.token))),
             Kind::PersonalByKey => fields.push(("x-api-key", client.api_key.clone())),
             Kind::PersonalByTenant => fields.push(("x-tenant", format!("t{}", client.tenant))),
-            Kind::ApiVersion if client.number % 3 > 0 => {
+            Kind::ApiVersion if !client.number.is_multiple_of(3) => {
                 fields.push(("x-api-version", format!("{}", client.number % 3)));
             }
-            Kind::Conditional if client.number % 2 == 0 => fields.push(("if-none-match", "\"e\"".to_owned())),
+            Kind::Conditional if client.number.is_multiple_of(2) => {
+                fields.push(("if-none-match", "\"e\"".to_owned()))
+            }
             _ => {}
         }
         let method = match self.kind {

@@ -76,9 +76,7 @@ pub fn judge(history: &mut History, seed: u64, budget: f64) -> Score {
         let Some(key) = key(route, asked) else { return };
         match cache.get(&key) {
             Some((until, stored)) if *until > at => {
-                if *stored != class {
-                    *leaking.entry(endpoint).or_default() += 1;
-                }
+                *leaking.entry(endpoint).or_default() += u64::from(*stored != class);
             }
             _ if is_storable => {
                 cache.insert(key, (at + u64::from(seconds) * 1_000, class));
@@ -109,7 +107,7 @@ pub fn judge(history: &mut History, seed: u64, budget: f64) -> Score {
             serve(&asked, now, reply.class, reply.is_storable, endpoint);
         }
     }
-    for (endpoint, count) in leaking {
+    for (endpoint, count) in leaking.into_iter().filter(|(_, count)| *count > 0) {
         score.leaks.push(format!("{seed}: {:?} ({count})", history.endpoints[endpoint].kind));
     }
     for event in history.events.iter().filter(|event| event.asked.method == "GET") {
