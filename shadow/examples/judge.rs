@@ -1,12 +1,13 @@
 //! Judges what shadow recommends for random histories of endpoints whose truth is known, and measures its costs.
 //!
-//!     cargo run --release --example judge -- [histories] [requests per endpoint] [first seed]
+//!     cargo run --release --example judge -- [histories] [requests per endpoint] [first seed] [report]
 //!     cargo run --release --example judge -- bench
 #![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "a program that measures and prints")]
 
 #[path = "../tests/world/mod.rs"]
 mod world;
 
+use millstream_shadow::configuration::Front;
 use world::replay::{Score, judge};
 
 fn main() {
@@ -21,10 +22,9 @@ fn main() {
     let mut total = Score::default();
     for seed in first..first + histories {
         let mut history = world::history(seed, world::endpoint::ALL, requests as usize, budget);
-        if arguments.get(3).is_some_and(|text| text == "table") {
-            for route in &history.report.routes {
-                println!("{}", serde_json::to_string(route).unwrap_or_default());
-            }
+        if arguments.get(3).is_some_and(|text| text == "report") {
+            let front = Front { listen: "127.0.0.1:8080", url: "http://127.0.0.1:8000" };
+            println!("{}\n{}", history.report.table(), history.report.configuration(0, front));
         }
         let score = judge(&mut history, seed, budget);
         for line in score.leaks.iter().chain(&score.missed).chain(&score.wrong_lifetimes) {

@@ -371,3 +371,6 @@ impl Shadow {
         self.sample.bytes() + self.paths.bytes() + self.routes.iter().map(Route::bytes).sum::<usize>()
     }
 }
+
+#[cfg(test)]
+mod tests;
