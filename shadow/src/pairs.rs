@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 /// Different patterns that are counted; the rarest gives way to a new one.
-const MOST: usize = 160;
+const MOST: usize = 440;
 
 /// Milliseconds between the responses of a pair: the ends of the windows.
 const WINDOWS: [u64; 4] = [1_000, 10_000, 60_000, 300_000];

@@ -66,7 +66,7 @@ impl Plan {
         // A cache does not share responses to requests with credentials unless the API allows it (RFC 9111 §3.5).
         let bypassed = dimensions.mask(|dimension| {
             let is_credential = match dimension.sort {
-                Sort::Certificate => true,
+                Sort::Certificate => dimension.present > 0,
                 Sort::Field => names::grants_access(&dimension.name),
                 _ => false,
             };
@@ -75,6 +75,7 @@ impl Plan {
         let cookies = dimensions.mask(|dimension| dimension.sort == Sort::Cookie);
         let presence = dimensions.mask(|dimension| {
             matches!(dimension.sort, Sort::Cookie | Sort::Certificate | Sort::Field)
+                && dimension.present > 0
                 && dimension.role(of.clients) == Role::Identity
                 && !dimension.is_address
                 && dimension.has_variable()
@@ -110,9 +111,15 @@ impl Plan {
 
     /// The key of the cache for a request to `url`.
     pub(crate) fn key(&self, key: &Key, url: u64, values: &[u32]) -> u64 {
+        let is_present = |number: usize| values.get(number).is_some_and(|value| *value != 0);
+        let selected = key.pair(url, self.value(key, values));
+        bits(self.presence).fold(selected, |sum, number| key.pair(sum, u64::from(is_present(number))))
+    }
+
+    /// The values that are part of the key.
+    pub(crate) fn value(&self, key: &Key, values: &[u32]) -> u64 {
         let value = |number: usize| u64::from(values.get(number).copied().unwrap_or(0));
-        let selected = bits(self.selected).fold(url, |sum, number| key.pair(sum, value(number)));
-        bits(self.presence).fold(selected, |sum, number| key.pair(sum, u64::from(value(number) != 0)))
+        bits(self.selected).fold(0, |sum, number| key.pair(sum, value(number)))
     }
 }
 

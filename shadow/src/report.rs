@@ -331,9 +331,12 @@ fn reason(route: &Route, verdict: &Verdict, budget: f64) -> String {
             outcomes.hits,
             budget * 100.0
         ),
+        Reason::Needs { .. } if outcomes.hits > 0 && outcomes.shared == 0 => {
+            "needs requests of other clients for the same URLs".to_owned()
+        }
         Reason::Needs { requests, clients: 0 } => format!("needs about {requests} more requests"),
         Reason::Needs { requests, clients } => {
-            format!("needs about {requests} more requests and {clients} more clients")
+            format!("needs about {requests} more requests and {clients} or more other clients")
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::plan::{Circumstances, Plan};
 use crate::response::{Head, Storable};
 use crate::seen::Seen;
 use crate::simulation::{Entry, Evidence};
+use std::collections::HashMap;
 
 /// Pairs after which a plan is learned for the first time; then after half as many more each time.
 const FIRST_LESSON: u32 = 64;
@@ -21,6 +22,13 @@ const FEWEST_ADDRESSES: u32 = 5;
 
 /// Requests of a route up to which a new dimension makes its pairs start anew.
 const EARLY: u32 = 512;
+
+/// Combinations of values of a plan that are counted.
+const MOST_SELECTED: usize = 128;
+
+/// Requests with a value from which on it must be that of so many clients.
+const FREQUENT: u32 = 10;
+const FEWEST_CLIENTS_OF_A_VALUE: u32 = 3;
 
 /// Routes whose unsafe requests are remembered as reasons of changes.
 const MOST_HINTS: usize = 4;
@@ -68,6 +76,8 @@ pub(crate) struct Route {
     pub(crate) hints: Vec<(u32, u32)>,
     /// The shortest lifetime that the API gave.
     pub(crate) shortest: u32,
+    /// Values that the plan selects by: requests, and bits of clients.
+    values: HashMap<u64, (u32, u64)>,
     vary: u64,
     /// Content type and members of the first response.
     pub(crate) form: Option<u64>,
@@ -103,6 +113,7 @@ impl Route {
             offered: 0,
             hints: Vec::new(),
             shortest: u32::MAX,
+            values: HashMap::new(),
             vary: 0,
             form: None,
             lesson: FIRST_LESSON,
@@ -149,7 +160,9 @@ impl Route {
                 }
             }
         }
-        (if self.has_addresses() { address } else { stable as u32 }, all as u32)
+        // The lowest bit says which of both it is, so that they are not taken for two clients.
+        let client = if self.has_addresses() { address | 1 } else { stable as u32 & !1 };
+        (client, all as u32)
     }
 
     /// Whether an address is a client: a proxy in front would give the same to all.
@@ -275,6 +288,7 @@ impl Route {
         self.planned = 0;
         self.offered = 0;
         self.strangers = 0;
+        self.values.clear();
     }
 
     /// Lets the simulated caches handle a response.
@@ -287,6 +301,9 @@ impl Route {
         self.offered += u32::from(seen.is_storable);
         let meaning = self.leniency.meaning(key, seen);
         let cache_key = self.plan.key(key, url, &seen.values);
+        if self.plan.selected != 0 {
+            self.count_value(self.plan.value(key, &seen.values), seen.client);
+        }
         let step = entry.simulate(cache_key, seen, meaning, &mut self.evidence);
         if step.is_leak {
             self.confirmed += 1;
@@ -295,6 +312,20 @@ impl Route {
         }
         self.changes += u32::from(step.is_change);
         step.is_change
+    }
+
+    fn count_value(&mut self, value: u64, client: u32) {
+        if self.values.len() < MOST_SELECTED || self.values.contains_key(&value) {
+            let (requests, clients) = self.values.entry(value).or_default();
+            *requests += 1;
+            *clients |= 1 << (client / 2 % 64);
+        }
+    }
+
+    /// Whether each value that the plan selects by was that of several clients: one client's own is no evidence for others.
+    pub(crate) fn has_several_clients_of_each_value(&self) -> bool {
+        let mut frequent = self.values.values().filter(|(requests, _)| *requests >= FREQUENT);
+        frequent.all(|(_, clients)| clients.count_ones() >= FEWEST_CLIENTS_OF_A_VALUE)
     }
 
     /// A change followed an unsafe request to that route.
@@ -307,6 +338,11 @@ impl Route {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        size_of::<Route>() + 64 * 8 + self.dimensions.bytes() + self.pairs.bytes() + 1_600
+        size_of::<Route>()
+            + 64 * 8
+            + self.dimensions.bytes()
+            + self.pairs.bytes()
+            + self.values.capacity() * 25
+            + 1_600
     }
 }

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 /// URLs, and bytes that they may take with all that is kept of them.
 pub const MOST_KEYS: usize = 16_384;
-pub const MOST_BYTES: usize = 18 << 20;
+pub const MOST_BYTES: usize = 14 << 20;
 
 const BLOOM_BITS: u64 = 1 << 17;
 

@@ -118,7 +118,11 @@ impl Entry {
             self.seen.remove(0);
         }
         self.last = seen.at;
-        self.clients |= 1 << (seen.client % 64);
+        let is_of_another_sort = self.seen.last().is_some_and(|last| last.client % 2 != seen.client % 2);
+        if is_of_another_sort {
+            self.clients = 0;
+        }
+        self.clients |= 1 << (seen.client / 2 % 64);
         self.seen.push(seen);
     }
 
@@ -145,7 +149,9 @@ impl Entry {
             if stored.until > seen.sent {
                 self.hits[lifetime] += 1;
                 outcomes.hits += 1;
-                outcomes.shared += u64::from(is_shared && stored.client != seen.client);
+                outcomes.shared += u64::from(
+                    is_shared && stored.client != seen.client && stored.client % 2 == seen.client % 2,
+                );
                 // A response that was on its way while the stored one arrived may be the older one.
                 if stored.meaning != meaning && seen.sent >= stored.at {
                     step.is_change = true;

@@ -79,11 +79,18 @@ fn explained_by(
         let mut ln_ps: Vec<f64> = tests.iter().map(|finding| finding.table.ln_p()).collect();
         ln_ps.resize(dimensions.list.len(), 0.0);
         let discovered = discoveries(&ln_ps, LN_RATE);
+        // Per pair, because windows have different numbers of them.
+        let strength =
+            |test: usize| ln_ps[test] / (tests[test].table.with() + tests[test].table.without()) as f64;
         let best = (0..tests.len()).filter(|test| discovered[*test]).min_by(|one, other| {
             let rank = |test: usize| dimensions.list[tests[test].dimension].rank();
-            // Within a hundredth of each other, both explain equally well.
-            let are_close = (ln_ps[*one] - ln_ps[*other]).abs() <= 0.01 * ln_ps[*one].abs();
-            if are_close { rank(*one).cmp(&rank(*other)) } else { ln_ps[*one].total_cmp(&ln_ps[*other]) }
+            // What always differs together explains equally well.
+            let are_close = (strength(*one) - strength(*other)).abs() <= 1e-6 * strength(*one).abs();
+            if are_close {
+                rank(*one).cmp(&rank(*other))
+            } else {
+                strength(*one).total_cmp(&strength(*other))
+            }
         });
         let Some(best) = best else { break };
         found.push(tests[best]);

@@ -91,7 +91,9 @@ impl Verdict {
             return verdict(reason, None, Outcomes::default());
         }
         let enough_keys = if is_folded { ENOUGH_KEYS } else { 1 };
-        let has_clients = route.clients() >= ENOUGH_CLIENTS && keys.with_several_clients >= enough_keys;
+        let has_clients = route.has_several_clients_of_each_value()
+            && route.clients() >= ENOUGH_CLIENTS
+            && keys.with_several_clients >= enough_keys;
         let candidates = candidates(route);
         let is_learned = route.lesson() == route.plan;
         for (lifetime, seconds) in candidates.iter().rev() {
@@ -168,8 +170,10 @@ fn insufficient(
     let per_hit = (simulated.max(1) as f64 / best.hits.max(1) as f64).clamp(1.0, 1_000.0);
     let sampled = route.requests as f64 / f64::from(route.tally.sampled.max(1));
     let missing = (wanted * (1 + best.stale) as f64 - best.hits as f64).max(1.0);
-    let unshared =
-        ENOUGH_SHARED.saturating_sub(best.shared) as f64 * best.hits as f64 / best.shared.max(1) as f64;
+    let unshared = match best.shared {
+        0 => 0.0,
+        shared => ENOUGH_SHARED.saturating_sub(shared) as f64 * best.hits as f64 / shared as f64,
+    };
     let requests = (missing.max(unshared) * per_hit * sampled.clamp(1.0, 1_000.0)).ceil() as u64;
     // Requests of one client for what is its own are no evidence for sharing.
     let other = u64::from(best.shared == 0);
