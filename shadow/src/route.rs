@@ -28,7 +28,7 @@ const MOST_SELECTED: usize = 128;
 
 /// Requests with a value from which on it must be that of so many clients.
 const FREQUENT: u32 = 10;
-const FEWEST_CLIENTS_OF_A_VALUE: u32 = 3;
+const FEWEST_CLIENTS_OF_A_VALUE: u32 = 2;
 
 /// Routes whose unsafe requests are remembered as reasons of changes.
 const MOST_HINTS: usize = 4;

@@ -176,7 +176,7 @@ fn insufficient(
     };
     let requests = (missing.max(unshared) * per_hit * sampled.clamp(1.0, 1_000.0)).ceil() as u64;
     // Requests of one client for what is its own are no evidence for sharing.
-    let other = u64::from(best.shared == 0);
+    let other = u64::from(best.shared == 0 || !route.has_several_clients_of_each_value());
     let clients = u64::from(ENOUGH_CLIENTS.saturating_sub(route.clients())).max(other);
     (Reason::Needs { requests, clients }, best)
 }

@@ -21,7 +21,7 @@ kinds! {
     ChangesFast ChangesSometimes ChangesRarely RandomOrder RareLeak Streaming Erroring
     PublicForAnonymous Compressed MobileOrDesktop EchoedOrigin OwnPath Pages ChangingEtag WithHead Conditional
     RareRequests OneClient SetsCookie Private OwnLifetime Sorted MembersOnly OneAdmin StaffAndOwner SomePrivate
-    Views RandomQuote Toggles VaryLanguage Uuids Articles ApiVersion Clock RarePersonal Greeting
+    Views RandomQuote Toggles VaryLanguage Uuids Articles ApiVersion Clock RarePersonal Greeting MembersArea
 }
 
 pub struct Client {
@@ -250,7 +250,7 @@ impl Endpoint {
                     _ => hash(item),
                 }
             }
-            Kind::MembersOnly => hash((item, session.is_some())),
+            Kind::MembersOnly | Kind::MembersArea => hash((item, session.is_some())),
             Kind::OneAdmin => hash((item, asked.client == 5 && session.is_some())),
             Kind::PersonalByBearer => hash((item, asked.field("authorization"))),
             Kind::PersonalByKey => hash((item, asked.field("x-api-key"))),
@@ -303,6 +303,7 @@ impl Endpoint {
                 | Kind::Greeting
                 | Kind::PublicForAnonymous
                 | Kind::Views
+                | Kind::MembersArea
         )
     }
 
@@ -358,7 +359,11 @@ impl Endpoint {
             Kind::OwnPath if asked.client != item => status = 403,
             Kind::StaffAndOwner if asked.client > 1 && asked.client != item => status = 403,
             Kind::SomePrivate if item % 25 == 3 && asked.client % 5 != 1 => status = 404,
-            Kind::MembersOnly | Kind::PersonalByCookie if asked.cookie("session").is_none() => status = 401,
+            Kind::MembersOnly | Kind::MembersArea | Kind::PersonalByCookie
+                if asked.cookie("session").is_none() =>
+            {
+                status = 401
+            }
             Kind::ChangingEtag => fields.push(("etag", format!("\"{noise}\""))),
             Kind::Conditional => {
                 fields.push(("etag", "\"e\"".to_owned()));

@@ -50,7 +50,7 @@ pub fn history(seed: u64, kinds: &[Kind], requests: usize, budget: f64) -> Histo
     let sum: f64 = weights.iter().sum();
     let mut pending: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
     let mut waiting: HashMap<usize, Box<Sampled>> = HashMap::new();
-    for number in 0..total {
+    for order in 0..total {
         now += (-(1.0 - rng.f64()).ln() / rate * 1_000.0) as u64;
         while pending.peek().is_some_and(|Reverse((end, _))| *end <= now) {
             let Some(Reverse((end, number))) = pending.pop() else { break };
@@ -65,7 +65,12 @@ pub fn history(seed: u64, kinds: &[Kind], requests: usize, budget: f64) -> Histo
         });
         let place = place.unwrap_or(0);
         let one = (endpoints[place].kind == Kind::OneClient).then_some(7);
-        let client = &clients[one.unwrap_or_else(|| skewed(&mut rng, clients.len()))];
+        let mut number = one.unwrap_or_else(|| skewed(&mut rng, clients.len()));
+        // While it is watched, only clients with a session come; each fourth client has none.
+        if endpoints[place].kind == Kind::MembersArea && number % 4 == 3 {
+            number -= 1;
+        }
+        let client = &clients[number];
         let asked = endpoints[place].ask(client, &mut rng);
         let end = now + 4 + rng.u64(0..60);
         let reply = endpoints[place].respond(&asked, now + 2, &mut rng);
@@ -85,8 +90,8 @@ pub fn history(seed: u64, kinds: &[Kind], requests: usize, budget: f64) -> Histo
             let head = reply.fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
             sampled.response(reply.status, head, end);
             reply.body.as_bytes().chunks(97).for_each(|piece| sampled.piece(piece));
-            waiting.insert(number, sampled);
-            pending.push(Reverse((end, number)));
+            waiting.insert(order, sampled);
+            pending.push(Reverse((end, order)));
         }
         events.push(Event {
             at: now,
