@@ -91,6 +91,7 @@ fn trained() -> Result<PathBuf, String> {
         "upstream",
         "traces",
         "acme",
+        "shadow",
         "origin",
         "net",
         "telemetry",

@@ -7,7 +7,7 @@ const FLOORS: &[&[&str]] = &[
     &["conf", "wire"],
     &["telemetry"],
     &["net"],
-    &["cache", "upstream", "traces", "acme", "origin"],
+    &["cache", "upstream", "traces", "acme", "shadow", "origin"],
     &["server", "load"],
     &["admin"],
     &["app"],

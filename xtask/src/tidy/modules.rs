@@ -18,6 +18,7 @@ const CRATES: &[&str] = &[
     "upstream",
     "traces",
     "acme",
+    "shadow",
     "origin",
     "server",
     "admin",

@@ -1,0 +1,234 @@
+//! The nginx.conf that keeps what the report recommends, with the evidence of each line as a comment.
+//!
+//! A location that caches is exact, or an expression that matches no path of a route that is not cached: those have locations
+//! before it. What has no location of its own is not cached. Before: `report`; next: `millstream-conf`, which reads it.
+
+use crate::dimension::Sort;
+use crate::paths::{Fold, Segment};
+use crate::report::{Report, RouteReport, fits, order};
+use crate::table::{grouped, time};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Where the configuration listens and what it is in front of.
+#[derive(Debug, Clone, Copy)]
+pub struct Front<'a> {
+    /// Such as `127.0.0.1:8080`.
+    pub listen: &'a str,
+    /// Such as `http://127.0.0.1:8000`.
+    pub url: &'a str,
+}
+
+impl Report {
+    /// The text of an nginx.conf for the routes of `location`.
+    pub fn configuration(&self, location: u32, front: Front<'_>) -> String {
+        let mut routes: Vec<&RouteReport> =
+            self.routes.iter().filter(|route| route.location == location && route.has_location()).collect();
+        routes.sort_by_key(|route| (order(route), route.route.clone()));
+        let cached: Vec<&RouteReport> =
+            routes.iter().copied().filter(|route| route.keep_seconds.is_some()).collect();
+        let mut text = format!(
+            "# Written by millstream shadow {}: {} requests in {}, {} of {} routes cached, {} of {} API time saved.\n\
+             events {{}}\nhttp {{\n",
+            self.millstream,
+            grouped(self.totals.requests),
+            time(self.duration_seconds),
+            cached.len(),
+            self.totals.routes,
+            time(self.totals.saved_seconds),
+            time(self.totals.api_seconds),
+        );
+        text.push_str("    proxy_cache_path memory keys_zone=shadow:32m memory=256m;\n");
+        for (variable, source) in flags(&cached) {
+            _ = writeln!(
+                text,
+                "    map {source} {variable} {{ \"\" \"\"; default 1; }}  # whether it is present, not its value"
+            );
+        }
+        _ = write!(text, "\n    server {{\n        listen {};\n", front.listen);
+        for route in &routes {
+            let is_cached = route.keep_seconds.is_some();
+            if is_cached || cached.iter().any(|other| overlap(route, other)) {
+                write_location(&mut text, route, &routes, front);
+            }
+        }
+        _ = write!(
+            text,
+            "\n        # all other paths: not cached\n        location / {{\n            proxy_pass {};\n        }}\n    }}\n}}\n",
+            front.url
+        );
+        text
+    }
+}
+
+impl RouteReport {
+    /// Whether its path can be written as a location.
+    fn has_location(&self) -> bool {
+        let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.~@,+".contains(byte);
+        self.segments.iter().all(|segment| match segment {
+            Segment::Word(word) => word.iter().all(is_plain),
+            Segment::Any(_) => true,
+        })
+    }
+}
+
+/// Whether a path may fit both.
+fn overlap(one: &RouteReport, other: &RouteReport) -> bool {
+    one.segments.len() == other.segments.len()
+        && one.segments.iter().zip(&other.segments).all(|pair| match pair {
+            (Segment::Word(word), Segment::Word(of)) => word == of,
+            (Segment::Word(word), any) | (any, Segment::Word(word)) => fits(any, word),
+            (Segment::Any(Fold::Number), Segment::Any(of))
+            | (Segment::Any(of), Segment::Any(Fold::Number)) => {
+                matches!(of, Fold::Number | Fold::Word)
+            }
+            _ => true,
+        })
+}
+
+/// The variables that are 1 if a credential is present, and their sources.
+fn flags(cached: &[&RouteReport]) -> BTreeMap<String, String> {
+    let all = cached.iter().flat_map(|route| route.presence.iter().chain(&route.bypassed));
+    all.filter_map(|dimension| Some((flag(dimension), variable(dimension)?))).collect()
+}
+
+fn flag((sort, name): &(Sort, String)) -> String {
+    let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    match sort {
+        Sort::Cookie => format!("$has_cookie_{plain}"),
+        Sort::Certificate => "$has_certificate".to_owned(),
+        _ => format!("$has_header_{plain}"),
+    }
+}
+
+fn variable((sort, name): &(Sort, String)) -> Option<String> {
+    match sort {
+        Sort::Field => Some(format!("$http_{}", name.replace('-', "_"))),
+        Sort::Cookie => Some(format!("$cookie_{name}")),
+        Sort::Certificate => Some("$ssl_client_fingerprint".to_owned()),
+        _ => None,
+    }
+}
+
+fn write_location(text: &mut String, route: &RouteReport, routes: &[&RouteReport], front: Front<'_>) {
+    let is_exact = route.segments.iter().all(|segment| matches!(segment, Segment::Word(_)));
+    let path = if is_exact { exact(route) } else { expression(route, routes) };
+    _ = writeln!(
+        text,
+        "\n        # {}: {} requests, {} clients, {} of API time",
+        route.route,
+        grouped(route.requests),
+        grouped(route.clients),
+        time(route.api_seconds)
+    );
+    let operator = if is_exact { "=" } else { "~" };
+    _ = writeln!(text, "        location {operator} \"{path}\" {{");
+    _ = writeln!(text, "            proxy_pass {};", front.url);
+    let mut line = |directive: String, evidence: &str| {
+        _ = writeln!(text, "            {directive};  # {evidence}");
+    };
+    match route.keep_seconds {
+        None => line("proxy_cache off".to_owned(), &route.reason),
+        Some(seconds) => write_cache(&mut line, route, seconds),
+    }
+    text.push_str("        }\n");
+}
+
+fn write_cache(line: &mut impl FnMut(String, &str), route: &RouteReport, seconds: u32) {
+    let clients = grouped(route.clients);
+    line(
+        "proxy_cache shadow".to_owned(),
+        &format!("{} would-be hits, {clients} clients", grouped(route.would_be_hits)),
+    );
+    // A target has no space, so what follows it cannot be part of it.
+    let mut key = "$scheme$http_host$request_uri".to_owned();
+    route.presence.iter().for_each(|dimension| key += &format!(" {}", flag(dimension)));
+    route.selected.iter().filter_map(variable).for_each(|variable| key += &format!(" {variable}"));
+    let evidence = match (route.varies_by.is_empty(), route.separates.is_empty()) {
+        (true, true) => "responses differ by the URL alone".to_owned(),
+        (false, _) => format!("responses differ by {}", route.varies_by.join(", ")),
+        (true, false) => {
+            format!("no response for clients with {} goes to others", route.separates.join(", "))
+        }
+    };
+    line(format!("proxy_cache_key \"{key}\""), &evidence);
+    if !route.ignored.is_empty() {
+        line(
+            format!("proxy_cache_ignore_args {}", route.ignored.join(" ")),
+            "responses that differed only in these were equal",
+        );
+    }
+    let wrong = format!(
+        "{} of {} would have been wrong, {clients} clients",
+        grouped(route.stale + route.leaks),
+        grouped(route.would_be_hits)
+    );
+    if route.is_explicit {
+        line(format!("proxy_cache_valid 200 {seconds}s"), &format!("the API's own lifetime; {wrong}"));
+    } else {
+        if route.has_explicit {
+            line("proxy_ignore_headers Cache-Control Expires".to_owned(), "the API's own lifetime is longer");
+        }
+        line(format!("proxy_cache_valid 200 {seconds}s"), &wrong);
+    }
+    if !route.bypassed.is_empty() {
+        let flags: Vec<String> = route.bypassed.iter().map(flag).collect();
+        let evidence = format!("not proved for requests with {}", route.bypasses.join(", "));
+        line(format!("proxy_cache_bypass {}", flags.join(" ")), &evidence);
+        line(format!("proxy_no_cache {}", flags.join(" ")), &evidence);
+    }
+}
+
+fn exact(route: &RouteReport) -> String {
+    let words = route.segments.iter().map(|segment| match segment {
+        Segment::Word(word) => format!("/{}", String::from_utf8_lossy(word)),
+        Segment::Any(_) => String::new(),
+    });
+    words.collect()
+}
+
+/// An expression for the paths of a route: a word that is known in its place by itself is none of {word}.
+fn expression(route: &RouteReport, routes: &[&RouteReport]) -> String {
+    const END: &str = "(?:/|$)";
+    let mut text = "^".to_owned();
+    for (at, segment) in route.segments.iter().enumerate() {
+        text.push('/');
+        match segment {
+            Segment::Word(word) => text += &escaped(word),
+            Segment::Any(Fold::Number) => text += "[0-9]+",
+            Segment::Any(Fold::Uuid) => text += "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}",
+            Segment::Any(Fold::Hash) => {
+                text += &format!("(?![0-9]+{END})(?=[A-Za-z]*[0-9])[A-Za-z0-9]{{8,}}");
+            }
+            Segment::Any(Fold::Word) => {
+                let siblings =
+                    routes.iter().filter(|other| other.segments.get(..at) == Some(&route.segments[..at]));
+                let mut words: Vec<String> = siblings
+                    .filter_map(|other| match other.segments.get(at) {
+                        Some(Segment::Word(word)) if !word.is_empty() => Some(escaped(word)),
+                        _ => None,
+                    })
+                    .collect();
+                words.sort_unstable();
+                words.dedup();
+                words.push("[0-9]+".to_owned());
+                text += &format!("(?!(?:{}){END})[A-Za-z0-9_-]+", words.join("|"));
+            }
+        }
+    }
+    text + "$"
+}
+
+fn escaped(word: &[u8]) -> String {
+    let mut text = String::new();
+    for byte in word {
+        if b".+".contains(byte) {
+            text.push('\\');
+        }
+        text.push(char::from(*byte));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,213 @@
+//! What is written for a report: that it loads, which location a path gets, and the schema.
+
+use super::*;
+use crate::report::{Needs, SCHEMA, Totals, schema};
+use millstream_conf::diagnostics::Severity;
+use millstream_conf::load::load_text;
+use serde_json::Value;
+use std::path::Path;
+
+fn word(text: &str) -> Segment {
+    Segment::Word(text.as_bytes().into())
+}
+
+fn route(segments: Vec<Segment>, keep_seconds: Option<u32>) -> RouteReport {
+    RouteReport {
+        route: segments.iter().map(|segment| format!("/{}", segment.label())).collect(),
+        location: 0,
+        requests: 41_203,
+        clients: 12_004,
+        api_seconds: 2_040.0,
+        keep_seconds,
+        reason: if keep_seconds.is_some() {
+            "0 of 38730 would-be hits wrong"
+        } else {
+            "responses differ by cookie session"
+        }
+        .to_owned(),
+        varies_by: Vec::new(),
+        ignores: Vec::new(),
+        bypasses: Vec::new(),
+        separates: Vec::new(),
+        noise: Vec::new(),
+        changed_by: Vec::new(),
+        would_be_hits: if keep_seconds.is_some() { 38_730 } else { 0 },
+        stale: 0,
+        stale_age_seconds: None,
+        leaks: 0,
+        hit_ratio: if keep_seconds.is_some() { [0.93, 0.95] } else { [0.0, 0.0] },
+        saved_seconds: 1_900.0,
+        needs: None,
+        is_explicit: false,
+        has_explicit: false,
+        segments,
+        selected: Vec::new(),
+        presence: Vec::new(),
+        bypassed: Vec::new(),
+        ignored: Vec::new(),
+    }
+}
+
+fn report() -> Report {
+    let mut items = route(vec![word("api"), word("items"), Segment::Any(Fold::Number)], Some(60));
+    items.varies_by = vec!["header accept-language".to_owned()];
+    items.selected = vec![(Sort::Field, "accept-language".to_owned())];
+    items.presence = vec![(Sort::Cookie, "session".to_owned())];
+    items.separates = vec!["cookie session".to_owned()];
+    items.bypassed = vec![(Sort::Field, "authorization".to_owned()), (Sort::Certificate, String::new())];
+    items.bypasses = vec!["header authorization".to_owned(), "certificate".to_owned()];
+    let mut search = route(vec![word("search")], Some(10));
+    search.ignored = vec!["utm_source".to_owned(), "gclid".to_owned()];
+    search.has_explicit = true;
+    let mut prices = route(vec![word("prices")], None);
+    prices.needs = Some(Needs { requests: 212, clients: 3 });
+    Report {
+        schema: SCHEMA,
+        millstream: "0.1.0".to_owned(),
+        duration_seconds: 3_600.0,
+        stale_budget: 0.001,
+        totals: Totals { requests: 60_000, routes: 8, cached_routes: 5, ..Totals::default() },
+        routes: vec![
+            items,
+            search,
+            prices,
+            route(vec![word("users"), Segment::Any(Fold::Word)], Some(30)),
+            route(vec![word("users"), word("me")], None),
+            route(vec![word("users"), Segment::Any(Fold::Number)], None),
+            route(vec![word("users"), word("new"), word("form")], None),
+            route(vec![word("users"), Segment::Any(Fold::Word), word("form")], Some(5)),
+            route(vec![word("c"), Segment::Any(Fold::Hash)], Some(5)),
+        ],
+    }
+}
+
+fn text() -> String {
+    report().configuration(0, Front { listen: "127.0.0.1:8080", url: "http://127.0.0.1:8000" })
+}
+
+#[test]
+fn the_configuration_loads_without_an_error() {
+    let loaded = load_text("shadow", &text(), Path::new("/"));
+    let errors = loaded.diagnostics.sorted().iter().filter(|of| of.severity == Severity::Error).count();
+    assert!(loaded.configuration.is_some() && errors == 0, "{}", text());
+}
+
+#[test]
+fn each_line_of_a_cache_has_its_evidence() {
+    let text = text();
+    for line in text.lines().filter(|line| line.contains("proxy_cache") && !line.contains("_path")) {
+        assert!(line.contains(";  # "), "{line}");
+    }
+    assert!(text.contains("proxy_cache_valid 200 60s;  # 0 of 38,730 would have been wrong, 12,004 clients"));
+    assert!(text.contains(
+        "proxy_cache_key \"$scheme$http_host$request_uri $has_cookie_session $http_accept_language\";"
+    ));
+    assert!(text.contains("proxy_cache_ignore_args utm_source gclid;"));
+    assert!(text.contains("proxy_no_cache $has_header_authorization $has_certificate;"));
+}
+
+/// The lines of the location that nginx would choose: exact, else the first expression.
+fn chosen(path: &str) -> String {
+    let text = text();
+    let blocks: Vec<&str> = text.split("        location ").skip(1).collect();
+    let exact = blocks.iter().find(|block| block.starts_with(&format!("= \"{path}\" ")));
+    let matching = || {
+        blocks.iter().find(|block| {
+            block
+                .strip_prefix("~ \"")
+                .and_then(|rest| rest.split_once("\" {"))
+                .is_some_and(|(expression, _)| matches(expression, path))
+        })
+    };
+    exact.or_else(matching).map_or_else(String::new, |block| (*block).to_owned())
+}
+
+fn matches(expression: &str, path: &str) -> bool {
+    fancy_regex::Regex::new(expression).expect("it is an expression").is_match(path).expect("it ends")
+}
+
+#[test]
+fn no_route_that_is_not_cached_falls_into_one_that_is() {
+    for (path, is_cached) in [
+        ("/api/items/17", true),
+        ("/api/items/x17", false),
+        ("/api/items/17/", false),
+        ("/search", true),
+        ("/prices", false),
+        ("/users/ann", true),
+        ("/users/me", false),
+        ("/users/42", false),
+        ("/users/ann/form", true),
+        ("/users/new/form", false),
+        ("/users/me/form", false),
+        ("/c/9f86d081", true),
+        ("/c/settings", false),
+        ("/other", false),
+    ] {
+        assert_eq!(chosen(path).contains("proxy_cache shadow"), is_cached, "{path}: {}", chosen(path));
+    }
+}
+
+#[test]
+fn the_table_has_a_line_for_each_route() {
+    let table = report().table();
+    assert_eq!(table.lines().count(), 10, "{table}");
+    assert!(table.contains("/api/items/{id}"), "{table}");
+    assert!(table.lines().any(|line| line.contains("/prices") && line.contains("not yet")), "{table}");
+}
+
+#[test]
+fn the_published_schema_is_the_present_one_and_fits_the_report() {
+    let published = include_str!("../../report.schema.json");
+    assert!(published == schema(), "write this to shadow/report.schema.json:\n{}", schema());
+    let schema: Value = serde_json::from_str(published).expect("the schema is JSON");
+    let document: Value = serde_json::from_str(&report().json()).expect("the report is JSON");
+    assert_eq!(breaches(&schema, &schema, &document, "$"), Vec::<String>::new());
+    let mut broken = document.clone();
+    broken["routes"][0]["requests"] = Value::from("many");
+    assert_eq!(breaches(&schema, &schema, &broken, "$").len(), 1);
+    broken["routes"][1]["leaks"].take();
+    assert_eq!(breaches(&schema, &schema, &broken, "$").len(), 2);
+}
+
+/// As much of JSON Schema as the published one uses.
+fn breaches(root: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String> {
+    if let Some(name) = schema["$ref"].as_str() {
+        let definition = &root["$defs"][name.trim_start_matches("#/$defs/")];
+        return breaches(root, definition, value, at);
+    }
+    if let Some(any) = schema["anyOf"].as_array() {
+        let fits = any.iter().any(|schema| breaches(root, schema, value, at).is_empty());
+        return if fits { Vec::new() } else { vec![format!("{at}: fits none")] };
+    }
+    let is = |kind: &str| match kind {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "integer" => value.is_u64(),
+        "number" => value.is_number(),
+        "null" => value.is_null(),
+        _ => false,
+    };
+    let kinds: Vec<&str> = match &schema["type"] {
+        Value::String(kind) => vec![kind],
+        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    if !kinds.is_empty() && !kinds.iter().any(|kind| is(kind)) {
+        return vec![format!("{at}: not {kinds:?}")];
+    }
+    let mut found = Vec::new();
+    for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        if value.get(name).is_none() {
+            found.push(format!("{at}: no {name}"));
+        }
+    }
+    for (name, of) in value.as_object().into_iter().flatten() {
+        found.extend(breaches(root, &schema["properties"][name], of, &format!("{at}.{name}")));
+    }
+    for (number, of) in value.as_array().into_iter().flatten().enumerate() {
+        found.extend(breaches(root, &schema["items"], of, &format!("{at}[{number}]")));
+    }
+    found
+}

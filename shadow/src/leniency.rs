@@ -1,0 +1,165 @@
+//! Which differences between the responses of a route have no meaning, learned from identical requests.
+//!
+//! A place is noise only if it is of a harmless kind *and* differed between identical requests; the order of arrays is without
+//! meaning only if identical requests got different ones. A random value that differs in each response is a secret.
+//! Before: `seen`; next: `simulation`.
+
+use crate::hash::Key;
+use crate::mark::{Mark, MarkKind};
+use crate::seen::Seen;
+
+/// Places that a route knows; values in others are compared.
+const MOST_PLACES: usize = 32;
+
+/// Pairs of identical requests after which a place or the order is judged.
+const ENOUGH: u32 = 6;
+
+/// Pairs of any requests after which a request id is known to be one.
+const ENOUGH_OF_ANY: u32 = 60;
+
+/// Milliseconds between identical requests that are compared.
+const WINDOW: u64 = 60_000;
+
+#[derive(Debug, Clone)]
+struct Place {
+    place: u32,
+    kind: MarkKind,
+    identical: u32,
+    identical_differing: u32,
+    any: u32,
+    any_differing: u32,
+}
+
+impl Place {
+    fn always_differs(&self) -> bool {
+        self.identical >= ENOUGH && self.identical_differing * 10 >= self.identical * 9
+    }
+
+    fn is_noise(&self) -> bool {
+        match self.kind {
+            MarkKind::Random => false,
+            MarkKind::Time => true,
+            MarkKind::RequestId => {
+                self.always_differs()
+                    || (self.any >= ENOUGH_OF_ANY && self.any_differing * 100 >= self.any * 99)
+            }
+            MarkKind::Duration | MarkKind::Counter => {
+                self.identical >= ENOUGH && self.identical_differing * 2 >= self.identical
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Leniency {
+    places: Vec<Place>,
+    pairs: u32,
+    only_in_order: u32,
+    /// Counts up when a difference loses its meaning: what was compared before is then to be forgotten.
+    pub(crate) version: u32,
+}
+
+impl Leniency {
+    /// Learns from two responses to one URL. `are_identical`: their requests differ in nothing.
+    pub(crate) fn learn(&mut self, one: &Seen, other: &Seen, are_identical: bool) {
+        if other.at.abs_diff(one.at) > WINDOW {
+            return;
+        }
+        let (noise, ordered) = (self.noise(), self.has_order());
+        if are_identical {
+            self.pairs = self.pairs.saturating_add(1);
+            let is_only_order = one.meaning.ordered != other.meaning.ordered
+                && one.meaning.unordered == other.meaning.unordered;
+            self.only_in_order += u32::from(is_only_order);
+        }
+        for mark in &one.marks {
+            let Some(twin) =
+                other.marks.iter().find(|twin| twin.place == mark.place && twin.kind == mark.kind)
+            else {
+                continue;
+            };
+            let Some(place) = self.place(mark) else { continue };
+            let differs = u32::from(twin.value != mark.value);
+            place.any += 1;
+            place.any_differing += differs;
+            if are_identical {
+                place.identical += 1;
+                place.identical_differing += differs;
+            }
+        }
+        if (noise, ordered) != (self.noise(), self.has_order()) {
+            self.version += 1;
+        }
+    }
+
+    fn place(&mut self, mark: &Mark) -> Option<&mut Place> {
+        let found = self.places.iter().position(|place| place.place == mark.place && place.kind == mark.kind);
+        let at = match found {
+            Some(at) => at,
+            None if self.places.len() == MOST_PLACES => return None,
+            None => {
+                let (place, kind) = (mark.place, mark.kind);
+                self.places.push(Place {
+                    place,
+                    kind,
+                    identical: 0,
+                    identical_differing: 0,
+                    any: 0,
+                    any_differing: 0,
+                });
+                self.places.len() - 1
+            }
+        };
+        Some(&mut self.places[at])
+    }
+
+    /// The places that are noise by learning, as bits.
+    fn noise(&self) -> u32 {
+        let learned = |place: &Place| place.kind != MarkKind::Time && place.is_noise();
+        let bits = self.places.iter().enumerate().filter(|(_, place)| learned(place));
+        bits.fold(0, |bits, (at, _)| bits | 1 << at)
+    }
+
+    fn has_order(&self) -> bool {
+        self.pairs < ENOUGH || self.only_in_order * 10 < self.pairs * 3
+    }
+
+    /// Whether arrays are compared without their order.
+    pub(crate) fn is_orderless(&self) -> bool {
+        !self.has_order()
+    }
+
+    /// Whether a random value differs in each response to identical requests.
+    pub(crate) fn has_secret(&self) -> bool {
+        self.places.iter().any(|place| place.kind == MarkKind::Random && place.always_differs())
+    }
+
+    /// Kinds of noise that were seen to differ.
+    pub(crate) fn kinds(&self) -> Vec<&'static str> {
+        let noise = self.places.iter().filter(|place| place.is_noise() && place.any_differing > 0);
+        let mut kinds: Vec<&'static str> = noise.map(|place| place.kind.name()).collect();
+        if self.is_orderless() {
+            kinds.push("the order of a list");
+        }
+        kinds.sort_unstable();
+        kinds.dedup();
+        kinds
+    }
+
+    /// A hash of all that has a meaning.
+    pub(crate) fn meaning(&self, key: &Key, seen: &Seen) -> u64 {
+        let base = if self.has_order() { seen.meaning.ordered } else { seen.meaning.unordered };
+        seen.marks.iter().filter(|mark| !self.is_noise(mark)).fold(base, |meaning, mark| {
+            meaning.wrapping_add(key.pair(u64::from(mark.place), u64::from(mark.value)))
+        })
+    }
+
+    fn is_noise(&self, mark: &Mark) -> bool {
+        mark.kind == MarkKind::Time
+            || mark.kind.is_harmless()
+                && self
+                    .places
+                    .iter()
+                    .any(|place| place.place == mark.place && place.kind == mark.kind && place.is_noise())
+    }
+}

@@ -1,0 +1,223 @@
+//! What a name suggests about its value: a request id, a duration, a counter, a secret; a credential or a campaign.
+//!
+//! A name alone never makes a response cacheable: it only allows a difference to be harmless that was seen between
+//! identical requests. Next: `shape`, what the value itself looks like.
+
+use millstream_wire::FieldId;
+use millstream_wire::credential;
+
+/// What the name of a place in a response suggests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Suggestion {
+    RequestId,
+    Duration,
+    Counter,
+    Secret,
+    /// The current time as the content of a response, as in an API for clocks.
+    Clock,
+    Nothing,
+}
+
+/// Words anywhere in a name, by their first letter.
+fn words_from(letter: u8) -> &'static [(&'static [u8], Suggestion)] {
+    match letter {
+        b'c' => &[(b"csrf", Suggestion::Secret), (b"correlationid", Suggestion::RequestId)],
+        b'd' => &[(b"duration", Suggestion::Duration)],
+        b'e' => &[(b"elapsed", Suggestion::Duration)],
+        b'i' => &[(b"invocationid", Suggestion::RequestId)],
+        b'l' => &[(b"latency", Suggestion::Duration)],
+        b'n' => &[(b"nonce", Suggestion::Secret)],
+        b'p' => &[(b"password", Suggestion::Secret)],
+        b'r' => &[(b"requestid", Suggestion::RequestId), (b"reqid", Suggestion::RequestId)],
+        b's' => &[
+            (b"session", Suggestion::Secret),
+            (b"secret", Suggestion::Secret),
+            (b"signature", Suggestion::Secret),
+            (b"spanid", Suggestion::RequestId),
+        ],
+        b't' => &[
+            (b"token", Suggestion::Secret),
+            (b"traceid", Suggestion::RequestId),
+            (b"traceparent", Suggestion::RequestId),
+            (b"transactionid", Suggestion::RequestId),
+        ],
+        b'x' => &[(b"xsrf", Suggestion::Secret), (b"xrequest", Suggestion::RequestId)],
+        _ => &[],
+    }
+}
+
+/// Whole names.
+const DURATIONS: [&str; 6] = ["took", "runtime", "querytime", "responsetime", "processingtime", "ms"];
+const COUNTERS: [&str; 6] = ["views", "hits", "visits", "requestcount", "sequence", "servedcount"];
+const CLOCKS: [&str; 6] = ["now", "time", "datetime", "currenttime", "unixtime", "utc"];
+
+/// Names longer than this suggest nothing.
+const LONGEST: usize = 40;
+
+pub(crate) fn suggestion(name: &[u8]) -> Suggestion {
+    if name.len() > LONGEST {
+        return Suggestion::Nothing;
+    }
+    let mut plain = [0_u8; LONGEST];
+    let mut length = 0;
+    for byte in name.iter().filter(|byte| byte.is_ascii_alphanumeric()) {
+        plain[length] = byte.to_ascii_lowercase();
+        length += 1;
+    }
+    let plain = &plain[..length];
+    let mut found = Suggestion::Nothing;
+    for at in 0..plain.len() {
+        for (word, suggestion) in words_from(plain[at]) {
+            if plain[at..].starts_with(word) {
+                // A secret is one whatever else its name has.
+                if *suggestion == Suggestion::Secret {
+                    return Suggestion::Secret;
+                }
+                found = *suggestion;
+            }
+        }
+    }
+    let is = |words: &[&str]| words.iter().any(|word| word.as_bytes() == plain);
+    match found {
+        Suggestion::Nothing if is(&CLOCKS) => Suggestion::Clock,
+        Suggestion::Nothing if is(&DURATIONS) => Suggestion::Duration,
+        Suggestion::Nothing if is(&COUNTERS) => Suggestion::Counter,
+        found => found,
+    }
+}
+
+/// Whether a cookie or request field may identify who asks.
+pub(crate) fn is_credential(name: &[u8]) -> bool {
+    const MORE: [&[u8]; 5] = [b"tenant", b"sid", b"plan", b"remember", b"tier"];
+    credential::is_credential(FieldId::of(name), name)
+        || credential::is_secret(name)
+        || MORE.iter().any(|word| name.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word)))
+}
+
+/// Whether a request field lets its client in, so that a cache does not share what it gets (RFC 9111 §3.5).
+pub(crate) fn grants_access(name: &[u8]) -> bool {
+    const WORDS: [&[u8]; 3] = [b"auth", b"key", b"token"];
+    credential::is_secret(name)
+        || credential::is_credential(FieldId::of(name), name)
+            && WORDS.iter().any(|word| name.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word)))
+}
+
+/// Request fields in which a proxy passes on the client's address.
+pub(crate) fn is_address(name: &[u8]) -> bool {
+    const NAMES: [&str; 8] = [
+        "x-forwarded-for",
+        "x-real-ip",
+        "forwarded",
+        "true-client-ip",
+        "cf-connecting-ip",
+        "x-client-ip",
+        "x-cluster-client-ip",
+        "fastly-client-ip",
+    ];
+    NAMES.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(name))
+}
+
+/// Request fields that are no dimension: those of the connection, of framing and of caches. `Host` is part of the key.
+pub(crate) fn is_of_the_message(name: &[u8]) -> bool {
+    const NAMES: [&str; 22] = [
+        "host",
+        "connection",
+        "keep-alive",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "content-length",
+        "expect",
+        "via",
+        "cache-control",
+        "pragma",
+        "if-none-match",
+        "if-modified-since",
+        "if-match",
+        "if-unmodified-since",
+        "if-range",
+        "range",
+        "priority",
+        "max-forwards",
+        "cookie",
+    ];
+    NAMES.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(name))
+}
+
+/// Response fields that differ without changing the meaning, or that a cache writes itself.
+pub(crate) fn is_harmless_in_response(name: &[u8]) -> bool {
+    const NAMES: [&str; 22] = [
+        "date",
+        "age",
+        "expires",
+        "etag",
+        "last-modified",
+        "cache-control",
+        "content-length",
+        "connection",
+        "keep-alive",
+        "transfer-encoding",
+        "server",
+        "via",
+        "vary",
+        "server-timing",
+        "x-runtime",
+        "x-response-time",
+        "x-cache",
+        "cf-ray",
+        "accept-ranges",
+        "alt-svc",
+        "traceparent",
+        "set-cookie",
+    ];
+    NAMES.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(name))
+        || suggestion(name) == Suggestion::RequestId
+        || ["x-ratelimit", "ratelimit", "x-rate-limit"].iter().any(|start| {
+            name.get(..start.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(start.as_bytes()))
+        })
+}
+
+/// Arguments by which campaigns are counted.
+pub(crate) fn is_campaign(name: &[u8]) -> bool {
+    const NAMES: [&str; 12] = [
+        "gclid", "fbclid", "msclkid", "dclid", "gbraid", "wbraid", "mc_cid", "mc_eid", "igshid", "twclid",
+        "ttclid", "yclid",
+    ];
+    name.get(..4).is_some_and(|start| start.eq_ignore_ascii_case(b"utm_"))
+        || NAMES.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_suggest_what_their_values_are() {
+        for (name, expected) in [
+            ("request_id", Suggestion::RequestId),
+            ("X-Request-Id", Suggestion::RequestId),
+            ("traceId", Suggestion::RequestId),
+            ("csrf_token", Suggestion::Secret),
+            ("took", Suggestion::Duration),
+            ("elapsed_ms", Suggestion::Duration),
+            ("views", Suggestion::Counter),
+            ("now", Suggestion::Clock),
+            ("price", Suggestion::Nothing),
+            ("timestamp", Suggestion::Nothing),
+        ] {
+            assert_eq!(suggestion(name.as_bytes()), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn credentials_are_recognized_and_preferences_are_not_credentials() {
+        for name in ["Authorization", "X-Api-Key", "session", "sid", "X-Tenant", "role", "PHPSESSID"] {
+            assert!(is_credential(name.as_bytes()), "{name}");
+        }
+        for name in ["accept-language", "currency", "ab", "lang", "user-agent", "accept", "origin", "theme"] {
+            assert!(!is_credential(name.as_bytes()), "{name}");
+        }
+    }
+}

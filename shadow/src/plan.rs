@@ -1,0 +1,135 @@
+//! The cache that is simulated for a route: what its key contains, and which requests it leaves alone.
+//!
+//! A plan starts as one that shares all, learns from `variance`, and the evidence starts anew each time it changes: so the
+//! evidence is for exactly what is recommended. Next: `simulation`.
+
+use crate::dimension::{Dimensions, Role, Sort};
+use crate::hash::Key;
+use crate::leniency::Leniency;
+use crate::names;
+use crate::pairs::Pairs;
+use crate::request::{Request, arguments};
+use crate::variance;
+
+/// Sets of dimensions as bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Plan {
+    /// Arguments that are not part of the key.
+    pub(crate) ignored: u64,
+    /// Their values are part of the key.
+    pub(crate) selected: u64,
+    /// Whether they are present is part of the key: what a client without a session gets is never what was made for one with it.
+    pub(crate) presence: u64,
+    /// A request with one of these is passed on.
+    pub(crate) bypassed: u64,
+    /// By these the responses differ, and no key can help.
+    pub(crate) blocked: u64,
+}
+
+/// What a plan is made from, beside the dimensions and pairs of its route.
+pub(crate) struct Circumstances<'a> {
+    pub(crate) leniency: &'a Leniency,
+    pub(crate) clients: u32,
+    /// Whether all responses allow sharing in spite of credentials.
+    pub(crate) is_public: bool,
+    /// Dimensions that responses name in Vary.
+    pub(crate) vary: u64,
+}
+
+impl Plan {
+    pub(crate) fn learn(dimensions: &Dimensions, pairs: &Pairs, of: &Circumstances<'_>) -> Plan {
+        let findings = variance::explain(dimensions, pairs, of.clients);
+        let known = variance::mask(&findings);
+        let mut plan = Plan::first(dimensions, of);
+        for finding in &findings {
+            let dimension = &dimensions.list[finding.dimension];
+            let bit = 1 << finding.dimension;
+            match dimension.role(of.clients) {
+                // Arguments are part of the key anyway.
+                _ if dimension.sort == Sort::Argument => {}
+                _ if !dimension.has_variable() => plan.blocked |= bit,
+                Role::Identity if dimension.sort == Sort::Address || dimension.is_address => {
+                    plan.blocked |= bit;
+                }
+                Role::Identity => plan.bypassed |= bit,
+                Role::Selector => plan.selected |= bit,
+                Role::Unfit => plan.blocked |= bit,
+            }
+        }
+        plan.presence &= !plan.bypassed;
+        plan.ignored = variance::ignorable(dimensions, pairs, known, !of.leniency.is_orderless());
+        plan
+    }
+
+    /// The plan before anything is learned.
+    pub(crate) fn first(dimensions: &Dimensions, of: &Circumstances<'_>) -> Plan {
+        // A cache does not share responses to requests with credentials unless the API allows it (RFC 9111 §3.5).
+        let bypassed = dimensions.mask(|dimension| {
+            let is_credential = match dimension.sort {
+                Sort::Certificate => dimension.present > 0,
+                Sort::Field => names::grants_access(&dimension.name),
+                _ => false,
+            };
+            is_credential && !of.is_public && dimension.has_variable()
+        });
+        let cookies = dimensions.mask(|dimension| dimension.sort == Sort::Cookie);
+        let presence = dimensions.mask(|dimension| {
+            matches!(dimension.sort, Sort::Cookie | Sort::Certificate | Sort::Field)
+                && dimension.present > 0
+                && dimension.role(of.clients) == Role::Identity
+                && !dimension.is_address
+                && dimension.has_variable()
+        });
+        let names_cookies = of.vary & cookies;
+        Plan {
+            ignored: 0,
+            selected: of.vary & !cookies & !bypassed,
+            presence: presence & !bypassed,
+            bypassed: bypassed | names_cookies,
+            blocked: 0,
+        }
+    }
+
+    /// The URL without the arguments that are ignored.
+    pub(crate) fn url(&self, key: &Key, dimensions: &Dimensions, request: &Request<'_>) -> u64 {
+        let base = key.join(u64::from(request.is_tls), request.host);
+        let path = key.join(base, request.path);
+        if self.ignored == 0 {
+            return request.query.map_or(path, |query| key.join(path, query));
+        }
+        let is_kept = |name: &[u8]| {
+            dimensions.argument(key, name).is_none_or(|number| self.ignored & (1 << number) == 0)
+        };
+        arguments(request.query)
+            .filter(|(name, _)| is_kept(name))
+            .fold(path, |url, (name, value)| key.join(key.join(url, name), value))
+    }
+
+    pub(crate) fn bypasses(&self, values: &[u32]) -> bool {
+        bits(self.bypassed).any(|number| values.get(number).is_some_and(|value| *value != 0))
+    }
+
+    /// The key of the cache for a request to `url`.
+    pub(crate) fn key(&self, key: &Key, url: u64, values: &[u32]) -> u64 {
+        let is_present = |number: usize| values.get(number).is_some_and(|value| *value != 0);
+        let selected = key.pair(url, self.value(key, values));
+        bits(self.presence).fold(selected, |sum, number| key.pair(sum, u64::from(is_present(number))))
+    }
+
+    /// The values that are part of the key.
+    pub(crate) fn value(&self, key: &Key, values: &[u32]) -> u64 {
+        let value = |number: usize| u64::from(values.get(number).copied().unwrap_or(0));
+        bits(self.selected).fold(0, |sum, number| key.pair(sum, value(number)))
+    }
+}
+
+/// The numbers in a set.
+pub(crate) fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        (mask != 0).then(|| {
+            let number = mask.trailing_zeros() as usize;
+            mask &= mask - 1;
+            number
+        })
+    })
+}

@@ -1,0 +1,342 @@
+//! The report as values, as JSON with a published schema, and what its plan does with a request.
+//!
+//! It contains no value of a request or response: names, counts, and words of paths that five clients have used. Before:
+//! `verdict`; next: `table` and `configuration`, which print it.
+
+use crate::dimension::Sort;
+use crate::paths::{Fold, Segment};
+use crate::plan::bits;
+use crate::route::Route;
+use crate::shadow::{REST, Shadow};
+use crate::simulation::EXPLICIT;
+use crate::statistics::{ratio_interval, upper_bound};
+use crate::verdict::{Keys, Reason, Verdict};
+use serde::Serialize;
+
+/// What this file is, and which version of it.
+pub const SCHEMA: &str = "millstream.shadow/1";
+
+/// Stale hits per hit that are allowed unless it is set: 0.1 %.
+pub const STALE_BUDGET: f64 = 0.001;
+
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+#[cfg_attr(any(test, feature = "schema"), schemars(title = "A report of millstream shadow"))]
+pub struct Report {
+    /// What this file is, and which version of it.
+    #[cfg_attr(any(test, feature = "schema"), schemars(extend("const" = SCHEMA)))]
+    pub schema: &'static str,
+    /// The version of Millstream.
+    pub millstream: String,
+    /// From the first request to the last response.
+    pub duration_seconds: f64,
+    /// Stale hits per hit that were allowed.
+    pub stale_budget: f64,
+    pub totals: Totals,
+    /// The most valuable ones first: requests times API time.
+    pub routes: Vec<RouteReport>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct Totals {
+    pub requests: u64,
+    /// Requests to paths that are not a route of their own: too new, too many, or not in normal form. They are not cached.
+    pub requests_of_other_routes: u64,
+    pub routes: u64,
+    pub cached_routes: u64,
+    pub api_seconds: f64,
+    pub saved_seconds: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct RouteReport {
+    /// A path, in which {id}, {uuid}, {hash} and {word} stand for segments.
+    pub route: String,
+    /// The number of the location that handles it.
+    pub location: u32,
+    /// GET and HEAD requests.
+    pub requests: u64,
+    /// Different clients in the sample, at the least.
+    pub clients: u64,
+    /// Time that the API took for all requests.
+    pub api_seconds: f64,
+    /// Null: do not cache.
+    pub keep_seconds: Option<u32>,
+    pub reason: String,
+    /// Names such as `cookie session`, `query q`, `header accept-language`, `address`.
+    pub varies_by: Vec<String>,
+    /// Arguments that change nothing, such as `query utm_source`.
+    pub ignores: Vec<String>,
+    /// Requests that carry one of these are passed on to the API.
+    pub bypasses: Vec<String>,
+    /// Credentials whose presence, and not whose value, is part of the key.
+    pub separates: Vec<String>,
+    /// Harmless differences between responses to identical requests.
+    pub noise: Vec<String>,
+    /// Routes whose requests with unsafe methods were followed by changes.
+    pub changed_by: Vec<String>,
+    /// Simulated in the sample.
+    pub would_be_hits: u64,
+    /// Of these, those with an older response than the API gave.
+    pub stale: u64,
+    /// The mean age of the stale ones.
+    pub stale_age_seconds: Option<f64>,
+    /// Responses that another client would have got wrongly.
+    pub leaks: u64,
+    /// A 95 % interval.
+    pub hit_ratio: [f64; 2],
+    pub saved_seconds: f64,
+    /// What is missing for a verdict.
+    pub needs: Option<Needs>,
+    /// Whether the lifetime is that of the API's own header.
+    #[serde(skip)]
+    pub(crate) is_explicit: bool,
+    /// Whether responses had a lifetime of their own.
+    #[serde(skip)]
+    pub(crate) has_explicit: bool,
+    #[serde(skip)]
+    pub(crate) segments: Vec<Segment>,
+    #[serde(skip)]
+    pub(crate) selected: Vec<(Sort, String)>,
+    #[serde(skip)]
+    pub(crate) presence: Vec<(Sort, String)>,
+    #[serde(skip)]
+    pub(crate) bypassed: Vec<(Sort, String)>,
+    #[serde(skip)]
+    pub(crate) ignored: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct Needs {
+    /// More requests.
+    pub requests: u64,
+    /// More clients.
+    pub clients: u64,
+}
+
+impl Report {
+    /// The verdicts on all that was seen. `budget`: stale hits per hit, such as [`STALE_BUDGET`].
+    pub fn of(shadow: &Shadow, millstream: &str, budget: f64) -> Report {
+        let mut keys: Vec<Keys> = shadow.routes.iter().map(|_| Keys::default()).collect();
+        for entry in shadow.sample.entries.values() {
+            keys[entry.route as usize].add(&shadow.routes[entry.route as usize], entry);
+        }
+        let mut routes: Vec<RouteReport> = (1..shadow.routes.len())
+            .filter(|number| shadow.routes[*number].requests > 0)
+            .filter_map(|number| route(shadow, number as u32, &keys[number], budget))
+            .collect();
+        routes.sort_by(|one, other| {
+            let value = |route: &RouteReport| route.api_seconds;
+            value(other).total_cmp(&value(one)).then_with(|| one.route.cmp(&other.route))
+        });
+        let listed: u64 = routes.iter().map(|route| route.requests).sum();
+        let all: u64 = shadow.routes.iter().map(|route| route.requests).sum();
+        let totals = Totals {
+            requests: shadow.requests,
+            requests_of_other_routes: all - listed,
+            routes: routes.len() as u64,
+            cached_routes: routes.iter().filter(|route| route.keep_seconds.is_some()).count() as u64,
+            api_seconds: rounded(routes.iter().map(|route| route.api_seconds).sum()),
+            saved_seconds: rounded(routes.iter().map(|route| route.saved_seconds).sum()),
+        };
+        Report {
+            schema: SCHEMA,
+            millstream: millstream.to_owned(),
+            duration_seconds: shadow.last.saturating_sub(shadow.first) as f64 / 1_000.0,
+            stale_budget: budget,
+            totals,
+            routes,
+        }
+    }
+
+    pub fn json(&self) -> String {
+        serde_json::to_string_pretty(self).unwrap_or_default()
+    }
+
+    /// The number in `routes` of the route that the recommended configuration applies to a path.
+    pub fn route_of(&self, location: u32, path: &[u8]) -> Option<usize> {
+        let segments: Vec<&[u8]> = path.strip_prefix(b"/")?.split(|byte| *byte == b'/').collect();
+        let fits = |route: &RouteReport| {
+            route.location == location
+                && route.segments.len() == segments.len()
+                && route.segments.iter().zip(&segments).all(|(segment, text)| fits(segment, text))
+        };
+        (0..self.routes.len())
+            .filter(|number| fits(&self.routes[*number]))
+            .min_by_key(|number| order(&self.routes[*number]))
+    }
+}
+
+/// Of two routes that fit a path, the one with the more exact segment counts.
+pub(crate) fn order(route: &RouteReport) -> Vec<u8> {
+    let exactness = |segment: &Segment| match segment {
+        Segment::Word(_) => 0,
+        Segment::Any(fold) => 1 + *fold as u8,
+    };
+    route.segments.iter().map(exactness).collect()
+}
+
+pub(crate) fn fits(segment: &Segment, text: &[u8]) -> bool {
+    let all = |is_part: fn(&u8) -> bool| !text.is_empty() && text.iter().all(is_part);
+    match segment {
+        Segment::Word(word) => **word == *text,
+        Segment::Any(Fold::Number) => all(u8::is_ascii_digit),
+        Segment::Any(Fold::Uuid) => crate::shape::is_uuid(text),
+        Segment::Any(Fold::Hash) => {
+            let has_digit = text.iter().any(u8::is_ascii_digit);
+            all(u8::is_ascii_alphanumeric) && text.len() >= 8 && has_digit && !all(u8::is_ascii_digit)
+        }
+        Segment::Any(Fold::Word) => all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')),
+    }
+}
+
+#[cfg(any(test, feature = "schema"))]
+pub fn schema() -> String {
+    serde_json::to_string_pretty(&schemars::schema_for!(Report)).unwrap_or_default() + "\n"
+}
+
+fn rounded(seconds: f64) -> f64 {
+    (seconds * 1_000.0).round() / 1_000.0
+}
+
+fn shown(shadow: &Shadow, number: u32) -> Option<(String, Vec<Segment>)> {
+    let node = shadow.routes[number as usize].node;
+    let segments = shadow.paths.segments(node, number)?;
+    let may_be_shown = shadow.paths.may_be_shown(node);
+    let label = |(segment, may): (&Segment, bool)| match may {
+        true => format!("/{}", segment.label()),
+        false => "/{hidden}".to_owned(),
+    };
+    let text: String = segments.iter().zip(may_be_shown).map(label).collect();
+    Some((text, segments))
+}
+
+fn route(shadow: &Shadow, number: u32, keys: &Keys, budget: f64) -> Option<RouteReport> {
+    let of = &shadow.routes[number as usize];
+    let (label, segments) = shown(shadow, number)?;
+    let is_of_words = segments.iter().any(|segment| matches!(segment, Segment::Any(Fold::Word)));
+    let is_folded = segments.iter().any(|segment| matches!(segment, Segment::Any(_)));
+    let verdict = Verdict::of(of, keys, is_folded, is_of_words, budget);
+    let mean = of.milliseconds as f64 / f64::from(of.tally.sampled.max(1)) / 1_000.0;
+    let api_seconds = rounded(of.requests as f64 * mean);
+    let keep = verdict.keep;
+    let hit_ratio = keep.map_or([0.0, 0.0], |(lifetime, _)| hit_ratio(of, keys, lifetime));
+    let label_of = |number: usize| of.dimensions.list[number].label();
+    let named = |mask: u64| -> Vec<(Sort, String)> {
+        bits(mask)
+            .map(|number| &of.dimensions.list[number])
+            .map(|dimension| (dimension.sort, String::from_utf8_lossy(&dimension.name).into_owned()))
+            .collect()
+    };
+    let plan = verdict.plan;
+    let mut varies_by: Vec<String> =
+        verdict.findings.iter().map(|finding| label_of(finding.dimension)).collect();
+    varies_by.extend(bits(plan.selected).map(label_of));
+    varies_by.dedup();
+    let mut known = Vec::new();
+    varies_by.retain(|label| {
+        !known.contains(label) && {
+            known.push(label.clone());
+            true
+        }
+    });
+    let found_leaks: u64 = verdict.findings.iter().map(|finding| finding.table.differing_with).sum();
+    let is_personal = matches!(verdict.reason, Reason::Differs);
+    let leaks = if is_personal { found_leaks } else { verdict.outcomes.leaks.max(u64::from(of.confirmed)) };
+    let changes = of.changes.max(1);
+    let changed_by = of.hints.iter().filter(|(cause, count)| {
+        *cause != REST && *count >= 5 && u64::from(*count) * 10 >= u64::from(changes) * 5
+    });
+    Some(RouteReport {
+        route: label,
+        location: of.location,
+        requests: of.requests,
+        clients: u64::from(of.clients()),
+        api_seconds,
+        keep_seconds: keep.map(|(_, seconds)| seconds),
+        reason: reason(of, &verdict, budget),
+        varies_by,
+        ignores: bits(plan.ignored).map(label_of).collect(),
+        bypasses: bits(plan.bypassed).map(label_of).collect(),
+        separates: bits(plan.presence).map(label_of).collect(),
+        noise: of.leniency.kinds().into_iter().map(str::to_owned).collect(),
+        changed_by: changed_by.filter_map(|(cause, _)| Some(shown(shadow, *cause)?.0)).collect(),
+        would_be_hits: verdict.outcomes.hits,
+        stale: verdict.outcomes.stale,
+        stale_age_seconds: (verdict.outcomes.stale > 0)
+            .then(|| rounded(verdict.outcomes.stale_age as f64 / verdict.outcomes.stale as f64 / 1_000.0)),
+        leaks,
+        hit_ratio,
+        saved_seconds: rounded(api_seconds * f64::midpoint(hit_ratio[0], hit_ratio[1])),
+        needs: match verdict.reason {
+            Reason::Needs { requests, clients } => Some(Needs { requests, clients }),
+            _ => None,
+        },
+        is_explicit: keep.is_some_and(|(lifetime, _)| lifetime == EXPLICIT),
+        has_explicit: of.tally.explicit > 0,
+        segments,
+        selected: named(plan.selected),
+        presence: named(plan.presence),
+        bypassed: named(plan.bypassed),
+        ignored: named(plan.ignored).into_iter().map(|(_, name)| name).collect(),
+    })
+}
+
+fn hit_ratio(route: &Route, keys: &Keys, lifetime: usize) -> [f64; 2] {
+    const MOST_STRANGERS: usize = 16_384;
+    let mut list: Vec<(u32, u32)> =
+        keys.requests.iter().map(|(requests, hits)| (*requests, hits[lifetime])).collect();
+    list.extend(std::iter::repeat_n((1, 0), (route.strangers as usize).min(MOST_STRANGERS)));
+    ratio_interval(&list).map(|ratio| (ratio * 10_000.0).round() / 10_000.0)
+}
+
+fn reason(route: &Route, verdict: &Verdict, budget: f64) -> String {
+    let outcomes = &verdict.outcomes;
+    let labels = |mask: &mut dyn Iterator<Item = usize>| -> String {
+        mask.map(|number| route.dimensions.list[number].label()).collect::<Vec<_>>().join(", ")
+    };
+    let differs = labels(&mut verdict.findings.iter().map(|finding| finding.dimension));
+    match &verdict.reason {
+        Reason::Keep => {
+            let bound = upper_bound(outcomes.stale + outcomes.leaks, outcomes.hits);
+            format!(
+                "{} of {} would-be hits wrong (at most {:.2} %), {} clients",
+                outcomes.stale + outcomes.leaks,
+                outcomes.hits,
+                bound * 100.0,
+                route.clients()
+            )
+        }
+        Reason::NoResponses => "no response with status 200".to_owned(),
+        Reason::Forbidden => "the API forbids it (Cache-Control or Expires)".to_owned(),
+        Reason::SetsCookie => "responses set cookies".to_owned(),
+        Reason::Stream => "a stream".to_owned(),
+        Reason::VariesByAnything => "responses have Vary: *".to_owned(),
+        Reason::Secret => "a secret in each response (a random value such as a CSRF token)".to_owned(),
+        Reason::Hollow => "nothing but times and ids in the response".to_owned(),
+        Reason::Differs => format!("responses differ by {differs}"),
+        Reason::Credentials => {
+            format!("requests carry credentials: {}", labels(&mut bits(verdict.plan.bypassed)))
+        }
+        Reason::Unexplained => {
+            "clients get different responses, and no part of the request explains it".to_owned()
+        }
+        Reason::Unlike => "the paths of this route behave differently".to_owned(),
+        Reason::Changes => format!(
+            "changes too fast: {} of {} would-be hits stale at the shortest lifetime, more than {:.1} %",
+            outcomes.stale,
+            outcomes.hits,
+            budget * 100.0
+        ),
+        Reason::Needs { .. } if outcomes.hits > 0 && outcomes.shared == 0 => {
+            "needs requests of other clients for the same URLs".to_owned()
+        }
+        Reason::Needs { requests, clients: 0 } => format!("needs about {requests} more requests"),
+        Reason::Needs { requests, clients } => {
+            format!("needs about {requests} more requests and {clients} or more other clients")
+        }
+    }
+}

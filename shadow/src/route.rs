@@ -1,0 +1,348 @@
+//! All that is known of one route.
+//!
+//! Before: `paths`, `simulation`; next: `shadow`, which brings responses here, and `verdict`, which judges.
+
+use crate::dimension::difference;
+use crate::dimension::{Dimensions, Role, Sort};
+use crate::distinct::Distinct;
+use crate::hash::Key;
+use crate::leniency::Leniency;
+use crate::pairs::Pairs;
+use crate::plan::{Circumstances, Plan};
+use crate::response::{Head, Storable};
+use crate::seen::Seen;
+use crate::simulation::{Entry, Evidence};
+use std::collections::HashMap;
+
+/// Pairs after which a plan is learned for the first time; then after half as many more each time.
+const FIRST_LESSON: u32 = 64;
+
+/// Addresses from which on an address is a client; with fewer, a proxy may be in front.
+const FEWEST_ADDRESSES: u32 = 5;
+
+/// Requests of a route up to which a new dimension makes its pairs start anew.
+const EARLY: u32 = 512;
+
+/// Combinations of values of a plan that are counted.
+const MOST_SELECTED: usize = 128;
+
+/// Requests with a value from which on it must be that of so many clients.
+const FREQUENT: u32 = 10;
+const FEWEST_CLIENTS_OF_A_VALUE: u32 = 2;
+
+/// Routes whose unsafe requests are remembered as reasons of changes.
+const MOST_HINTS: usize = 4;
+
+/// Sampled responses by what a cache may do with them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Tally {
+    pub(crate) sampled: u32,
+    pub(crate) good: u32,
+    pub(crate) forbidden: u32,
+    pub(crate) with_cookie: u32,
+    pub(crate) streams: u32,
+    pub(crate) any_vary: u32,
+    pub(crate) hollow: u32,
+    pub(crate) opaque: u32,
+    pub(crate) errors: u32,
+    pub(crate) cut: u32,
+    pub(crate) public: u32,
+    pub(crate) explicit: u32,
+    pub(crate) misfits: u32,
+}
+
+pub(crate) struct Route {
+    pub(crate) location: u32,
+    pub(crate) node: u32,
+    pub(crate) dimensions: Dimensions,
+    pub(crate) pairs: Pairs,
+    pub(crate) leniency: Leniency,
+    pub(crate) plan: Plan,
+    /// Counts up when the evidence starts anew.
+    pub(crate) generation: u32,
+    pub(crate) evidence: Evidence,
+    pub(crate) tally: Tally,
+    pub(crate) requests: u64,
+    pub(crate) milliseconds: u64,
+    /// By address, and by address and credentials.
+    addresses: Distinct<64>,
+    clients: Distinct<64>,
+    /// Two clients saw different responses while nothing changed.
+    pub(crate) confirmed: u32,
+    pub(crate) changes: u32,
+    /// Responses since the plan was made, and of these the good ones that it does not pass on.
+    pub(crate) planned: u32,
+    pub(crate) offered: u32,
+    pub(crate) hints: Vec<(u32, u32)>,
+    /// The shortest lifetime that the API gave.
+    pub(crate) shortest: u32,
+    /// Values that the plan selects by: requests, and bits of clients.
+    values: HashMap<u64, (u32, u64)>,
+    vary: u64,
+    /// Content type and members of the first response.
+    pub(crate) form: Option<u64>,
+    lesson: u32,
+    /// Dimensions of which pairs know.
+    known: usize,
+    /// Keys whose hash is at most this are sampled.
+    pub(crate) threshold: u32,
+    /// Sampled requests for keys that were not yet known.
+    pub(crate) strangers: u32,
+    pub(crate) keys: u32,
+}
+
+impl Route {
+    pub(crate) fn new(location: u32, node: u32) -> Route {
+        let mut route = Route {
+            location,
+            node,
+            dimensions: Dimensions::new(),
+            pairs: Pairs::default(),
+            leniency: Leniency::default(),
+            plan: Plan::default(),
+            generation: 0,
+            evidence: Evidence::default(),
+            tally: Tally::default(),
+            requests: 0,
+            milliseconds: 0,
+            addresses: Distinct::new(),
+            clients: Distinct::new(),
+            confirmed: 0,
+            changes: 0,
+            planned: 0,
+            offered: 0,
+            hints: Vec::new(),
+            shortest: u32::MAX,
+            values: HashMap::new(),
+            vary: 0,
+            form: None,
+            lesson: FIRST_LESSON,
+            known: 0,
+            threshold: u32::MAX,
+            strangers: 0,
+            keys: 0,
+        };
+        route.plan = Plan::first(&route.dimensions, &route.circumstances());
+        route
+    }
+
+    fn circumstances(&self) -> Circumstances<'_> {
+        Circumstances {
+            leniency: &self.leniency,
+            clients: self.clients(),
+            is_public: self.tally.good > 0 && self.tally.public == self.tally.good,
+            vary: self.vary,
+        }
+    }
+
+    /// The plan that all pairs up to now suggest.
+    pub(crate) fn lesson(&self) -> Plan {
+        Plan::learn(&self.dimensions, &self.pairs, &self.circumstances())
+    }
+
+    /// Who asked, at the least and at the most.
+    pub(crate) fn who(&self, key: &Key, values: &[u32]) -> (u32, u32) {
+        let address = values.first().copied().unwrap_or(0);
+        let (mut stable, mut all) = (u64::from(address), u64::from(address));
+        let clients = self.clients();
+        for (number, dimension) in self.dimensions.list.iter().enumerate().skip(1) {
+            let value = values.get(number).copied().unwrap_or(0);
+            let may_be = value != 0
+                && matches!(
+                    dimension.sort,
+                    Sort::Field | Sort::Cookie | Sort::Certificate | Sort::OtherCookies
+                );
+            if may_be && dimension.role(clients) == Role::Identity {
+                all = key.pair(all, u64::from(value));
+                let names_client = dimension.is_credential || dimension.is_address;
+                if names_client && !dimension.is_unique() {
+                    stable = key.pair(stable, u64::from(value));
+                }
+            }
+        }
+        // The lowest bit says which of both it is, so that they are not taken for two clients.
+        let client = if self.has_addresses() { address | 1 } else { stable as u32 & !1 };
+        (client, all as u32)
+    }
+
+    /// Whether an address is a client: a proxy in front would give the same to all.
+    fn has_addresses(&self) -> bool {
+        self.addresses.count() >= FEWEST_ADDRESSES
+    }
+
+    pub(crate) fn count_client(&mut self, key: &Key, address: u32, client: u32) {
+        self.addresses.add(key.pair(3, u64::from(address)));
+        if !self.has_addresses() {
+            self.clients.add(key.pair(3, u64::from(client)));
+        }
+    }
+
+    /// How many different clients there were, at the least.
+    pub(crate) fn clients(&self) -> u32 {
+        if self.has_addresses() { self.addresses.count() } else { self.clients.count() }
+    }
+
+    pub(crate) fn count(&mut self, head: &Head, is_hollow: bool, is_opaque: bool, form: u64) {
+        let tally = &mut self.tally;
+        match head.storable {
+            Storable::Yes => tally.good += 1,
+            Storable::Forbidden => tally.forbidden += 1,
+            Storable::SetsCookie => tally.with_cookie += 1,
+            Storable::Stream => tally.streams += 1,
+            Storable::VariesByAnything => tally.any_vary += 1,
+            Storable::Status => return,
+        }
+        tally.hollow += u32::from(is_hollow);
+        tally.opaque += u32::from(is_opaque);
+        tally.public += u32::from(head.is_public);
+        if let Some(seconds) = head.explicit {
+            tally.explicit += 1;
+            self.shortest = self.shortest.min(seconds);
+        }
+        tally.misfits += u32::from(*self.form.get_or_insert(form) != form);
+    }
+
+    /// Takes over what responses name in Vary.
+    pub(crate) fn vary(&mut self, key: &Key, names: &[Box<[u8]>]) {
+        let mut mask = self.vary;
+        for name in names {
+            if **name == *b"cookie" {
+                mask |= self.dimensions.mask(|dimension| dimension.sort == Sort::Cookie);
+            } else if let Some(number) = self.dimensions.field(key, name) {
+                mask |= 1 << number;
+            }
+        }
+        if mask != self.vary {
+            self.vary = mask;
+            self.learn();
+        }
+    }
+
+    /// Compares a response with earlier ones to its URL, and with `others` to the same path.
+    pub(crate) fn compare<'s>(
+        &mut self,
+        key: &Key,
+        seen: &Seen,
+        earlier: &[Seen],
+        others: impl Iterator<Item = &'s Seen>,
+    ) {
+        if self.known < self.dimensions.list.len() {
+            // Early pairs were compared without a name that is known by now.
+            if self.dimensions.requests < EARLY {
+                self.pairs.clear();
+                self.lesson = FIRST_LESSON;
+            }
+            self.known = self.dimensions.list.len();
+        }
+        let incomparable = self.dimensions.incomparable();
+        let version = self.leniency.version;
+        let is_identical = |of: &Seen| difference(&of.values, &seen.values) & !incomparable == 0;
+        let latest = earlier.last();
+        let identical = earlier.iter().rev().find(|of| is_identical(of));
+        for of in
+            latest.into_iter().chain(identical.filter(|of| latest.is_some_and(|latest| latest.at != of.at)))
+        {
+            self.leniency.learn(of, seen, is_identical(of));
+            self.add_pair(key, of, seen, incomparable);
+        }
+        let arguments =
+            self.dimensions.mask(|dimension| matches!(dimension.sort, Sort::Argument | Sort::OtherArguments));
+        for of in others.filter(|of| of.url != seen.url) {
+            if difference(&of.values, &seen.values) & arguments != 0 {
+                self.add_pair(key, of, seen, incomparable);
+            }
+        }
+        if version != self.leniency.version {
+            self.pairs.clear();
+            self.lesson = FIRST_LESSON;
+            self.restart();
+        }
+        if self.pairs.total >= self.lesson {
+            self.lesson = self.pairs.total + self.pairs.total / 2;
+            self.learn();
+        }
+    }
+
+    fn add_pair(&mut self, key: &Key, one: &Seen, other: &Seen, incomparable: u64) {
+        // A name that one of them had got no dimension yet.
+        if one.values.len() != other.values.len() {
+            return;
+        }
+        let differs = self.leniency.meaning(key, one) != self.leniency.meaning(key, other);
+        let dimensions = difference(&one.values, &other.values) & !incomparable;
+        self.pairs.add(dimensions, one.age(other.at), differs);
+    }
+
+    fn learn(&mut self) {
+        let plan = self.lesson();
+        if plan != self.plan {
+            self.plan = plan;
+            self.restart();
+        }
+    }
+
+    fn restart(&mut self) {
+        self.generation += 1;
+        self.evidence = Evidence::default();
+        self.confirmed = 0;
+        self.planned = 0;
+        self.offered = 0;
+        self.strangers = 0;
+        self.values.clear();
+    }
+
+    /// Lets the simulated caches handle a response.
+    pub(crate) fn simulate(&mut self, key: &Key, entry: &mut Entry, url: u64, seen: &Seen) -> bool {
+        entry.requests += 1;
+        self.planned += 1;
+        if self.plan.bypasses(&seen.values) {
+            return false;
+        }
+        self.offered += u32::from(seen.is_storable);
+        let meaning = self.leniency.meaning(key, seen);
+        let cache_key = self.plan.key(key, url, &seen.values);
+        if self.plan.selected != 0 {
+            self.count_value(self.plan.value(key, &seen.values), seen.client);
+        }
+        let step = entry.simulate(cache_key, seen, meaning, &mut self.evidence);
+        if step.is_leak {
+            self.confirmed += 1;
+            // What differs between clients may have a reason by now.
+            self.lesson = self.lesson.min(self.pairs.total + FIRST_LESSON / 4);
+        }
+        self.changes += u32::from(step.is_change);
+        step.is_change
+    }
+
+    fn count_value(&mut self, value: u64, client: u32) {
+        if self.values.len() < MOST_SELECTED || self.values.contains_key(&value) {
+            let (requests, clients) = self.values.entry(value).or_default();
+            *requests += 1;
+            *clients |= 1 << (client / 2 % 64);
+        }
+    }
+
+    /// Whether each value that the plan selects by was that of several clients: one client's own is no evidence for others.
+    pub(crate) fn has_several_clients_of_each_value(&self) -> bool {
+        let mut frequent = self.values.values().filter(|(requests, _)| *requests >= FREQUENT);
+        frequent.all(|(_, clients)| clients.count_ones() >= FEWEST_CLIENTS_OF_A_VALUE)
+    }
+
+    /// A change followed an unsafe request to that route.
+    pub(crate) fn hint(&mut self, route: u32) {
+        if let Some((_, count)) = self.hints.iter_mut().find(|(of, _)| *of == route) {
+            *count += 1;
+        } else if self.hints.len() < MOST_HINTS {
+            self.hints.push((route, 1));
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Route>()
+            + 64 * 8
+            + self.dimensions.bytes()
+            + self.pairs.bytes()
+            + self.values.capacity() * 25
+            + 1_600
+    }
+}

@@ -1,0 +1,95 @@
+//! The bounds of all that is kept, and what is not sampled.
+
+use super::*;
+use crate::report::{Report, STALE_BUDGET};
+use crate::sample::{MOST_BYTES, MOST_KEYS};
+use std::net::{IpAddr, Ipv4Addr};
+
+/// Memory for everything, in bytes.
+const MOST: usize = 32 << 20;
+
+fn request<'a>(method: &'a str, path: &'a str, client: u8) -> Request<'a> {
+    Request {
+        location: 0,
+        method: method.as_bytes(),
+        is_tls: false,
+        host: b"h",
+        path: path.as_bytes(),
+        query: None,
+        client: IpAddr::V4(Ipv4Addr::new(10, 0, 0, client)),
+        certificate: None,
+    }
+}
+
+fn letters(mut number: usize) -> String {
+    let mut text = String::new();
+    for _ in 0..3 {
+        text.push(char::from(b'a' + (number % 26) as u8));
+        number /= 26;
+    }
+    text
+}
+
+#[test]
+fn the_most_of_everything_fits_into_the_memory() {
+    let mut shadow = Shadow::new(Key::from_seed(1), Limits { sampled_per_second: u32::MAX });
+    let names: Vec<String> = (0..60).map(|number| format!("x-name-{number}")).collect();
+    for number in 0..120_000_usize {
+        let path = format!("/{}/{}/{}", letters(number % 30), letters(number / 30 % 25), number / 2_250);
+        let value = format!("{}", number % 3_001);
+        let fields: Vec<(&[u8], &[u8])> =
+            names.iter().map(|name| (name.as_bytes(), value.as_bytes())).collect();
+        let now = 1_700_000_000_000 + number as u64;
+        let request = request("GET", &path, (number % 200) as u8);
+        if let Some(mut sampled) = shadow.sent(&request, fields.iter().copied(), now) {
+            let head = [(&b"content-type"[..], &b"application/json"[..])];
+            sampled.response(200, head.into_iter(), now);
+            for place in 0..20 {
+                sampled.piece(if place == 0 { b"{" } else { b"," });
+                sampled.piece(format!("\"a{place}\":\"kR7xQ2mZp9LwT5vB{number}\"").as_bytes());
+            }
+            sampled.piece(b"}");
+            shadow.ended(*sampled, Ending::Whole, now);
+        }
+    }
+    assert_eq!(shadow.routes.len(), MOST_ROUTES);
+    assert!(shadow.sample.entries.len() <= MOST_KEYS);
+    assert!(shadow.sample.entries.values().map(Entry::bytes).sum::<usize>() <= MOST_BYTES + 8_192);
+    assert!(shadow.bytes() <= MOST, "{}", shadow.bytes());
+}
+
+#[test]
+fn only_whole_get_requests_of_known_routes_within_the_rate_are_sampled() {
+    let none = || std::iter::empty::<(&[u8], &[u8])>();
+    let mut shadow = Shadow::new(Key::from_seed(1), Limits { sampled_per_second: 2 });
+    let now = 1_700_000_000_000;
+    for _ in 0..3 {
+        assert!(shadow.sent(&request("GET", "/a", 1), none(), now).is_none(), "not yet a route");
+    }
+    let range = [(&b"Range"[..], &b"bytes=0-1"[..])];
+    assert!(shadow.sent(&request("GET", "/a", 1), range.into_iter(), now).is_none());
+    assert!(shadow.sent(&request("HEAD", "/a", 1), none(), now).is_none());
+    assert!(shadow.sent(&request("GET", "/%61", 1), none(), now).is_none());
+    assert!(shadow.sent(&request("GET", "/a", 1), none(), now).is_some());
+    assert!(shadow.sent(&request("GET", "/a", 1), none(), now).is_none(), "more than two in a second");
+    assert!(shadow.sent(&request("GET", "/a", 1), none(), now + 1_000).is_some());
+}
+
+#[test]
+fn one_client_alone_proves_nothing_and_a_report_hides_its_paths() {
+    let mut shadow = Shadow::new(Key::from_seed(1), Limits::default());
+    for number in 0..20_000_u64 {
+        let now = 1_700_000_000_000 + number * 200;
+        let none = std::iter::empty::<(&[u8], &[u8])>();
+        if let Some(mut sampled) = shadow.sent(&request("GET", "/reset/secretword", 1), none.clone(), now) {
+            sampled.response(200, [(&b"content-type"[..], &b"text/plain"[..])].into_iter(), now);
+            sampled.piece(b"the same for all");
+            shadow.ended(*sampled, Ending::Whole, now);
+        }
+    }
+    let report = Report::of(&shadow, "0", STALE_BUDGET);
+    let route = &report.routes[0];
+    assert_eq!((route.keep_seconds, route.clients), (None, 1));
+    assert!(route.needs.is_some_and(|needs| needs.clients > 0), "{:?}", route.needs);
+    assert!(!report.json().contains("secretword") && !report.table().contains("secretword"));
+}

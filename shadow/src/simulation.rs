@@ -1,0 +1,243 @@
+//! One URL that is sampled: its latest responses, and what a cache with each lifetime would have stored of it.
+//!
+//! Each would-be hit is compared with the response that the API gave: equal, stale, or a leak. A difference to what another
+//! client got is a leak if the older meaning comes back, and a change otherwise. Before: `plan`, `leniency`; next: `route`.
+
+use crate::seen::Seen;
+
+/// Lifetimes in seconds that are simulated; the last one is what the API gives.
+pub(crate) const LIFETIMES: [u32; 7] = [1, 2, 5, 10, 30, 60, 300];
+pub(crate) const EXPLICIT: usize = LIFETIMES.len();
+pub(crate) const SIMULATED: usize = LIFETIMES.len() + 1;
+
+/// Milliseconds within which a meaning that is back was never gone.
+const SOON: u64 = 10_000;
+
+/// Keys of the cache for one URL; requests with others are not simulated.
+const MOST_VARIANTS: usize = 12;
+
+/// Responses that are kept of one URL.
+pub(crate) const MOST_SEEN: usize = 4;
+
+/// Different clients of a URL from which on its hits count as evidence for sharing.
+const FEWEST_CLIENTS: u32 = 4;
+
+/// What would have been for one lifetime.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Outcomes {
+    pub(crate) hits: u64,
+    /// Of these, to another client than the stored response was made for, of a URL with several clients.
+    pub(crate) shared: u64,
+    pub(crate) stale: u64,
+    /// The sum of their ages in milliseconds.
+    pub(crate) stale_age: u64,
+    pub(crate) leaks: u64,
+}
+
+pub(crate) type Evidence = [Outcomes; SIMULATED];
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Stored {
+    at: u64,
+    until: u64,
+    meaning: u64,
+    client: u32,
+    identity: u32,
+}
+
+/// A difference between clients that is a change or a leak.
+#[derive(Debug, Clone, Copy, Default)]
+struct Doubt {
+    old: u64,
+    new: u64,
+    identity: u32,
+    hits: [u16; SIMULATED],
+    age: u64,
+    at: u64,
+}
+
+struct Variant {
+    key: u64,
+    stored: [Stored; SIMULATED],
+    doubt: Option<Doubt>,
+}
+
+pub(crate) struct Entry {
+    pub(crate) route: u32,
+    pub(crate) generation: u32,
+    pub(crate) seen: Vec<Seen>,
+    variants: Vec<Variant>,
+    /// Bits of clients.
+    clients: u64,
+    pub(crate) requests: u32,
+    pub(crate) hits: [u32; SIMULATED],
+    pub(crate) invalidated: u64,
+    pub(crate) last: u64,
+}
+
+/// What one response did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Step {
+    /// Whether the response replaced an older meaning.
+    pub(crate) is_change: bool,
+    /// Whether a leak was found.
+    pub(crate) is_leak: bool,
+}
+
+impl Entry {
+    pub(crate) fn new(route: u32, generation: u32) -> Entry {
+        Entry {
+            route,
+            generation,
+            seen: Vec::new(),
+            variants: Vec::new(),
+            clients: 0,
+            requests: 0,
+            hits: [0; SIMULATED],
+            invalidated: 0,
+            last: 0,
+        }
+    }
+
+    /// The plan changed: what was simulated was another cache.
+    pub(crate) fn restart(&mut self, generation: u32) {
+        self.generation = generation;
+        self.variants.clear();
+        self.requests = 0;
+        self.hits = [0; SIMULATED];
+    }
+
+    /// A successful request with an unsafe method invalidates what is stored (RFC 9111 §4.4).
+    pub(crate) fn invalidate(&mut self, now: u64) {
+        self.invalidated = now;
+        self.variants.clear();
+    }
+
+    pub(crate) fn keep(&mut self, seen: Seen) {
+        if self.seen.len() == MOST_SEEN {
+            self.seen.remove(0);
+        }
+        self.last = seen.at;
+        let is_of_another_sort = self.seen.last().is_some_and(|last| last.client % 2 != seen.client % 2);
+        if is_of_another_sort {
+            self.clients = 0;
+        }
+        self.clients |= 1 << (seen.client / 2 % 64);
+        self.seen.push(seen);
+    }
+
+    pub(crate) fn has_several_clients(&self) -> bool {
+        self.clients.count_ones() >= FEWEST_CLIENTS
+    }
+
+    /// Lets each simulated cache handle the request with this response. `key`: that of the cache.
+    pub(crate) fn simulate(&mut self, key: u64, seen: &Seen, meaning: u64, evidence: &mut Evidence) -> Step {
+        let is_shared = self.has_several_clients();
+        let at = match self.variants.iter().position(|variant| variant.key == key) {
+            Some(at) => at,
+            None if self.variants.len() == MOST_VARIANTS => return Step::default(),
+            None => {
+                self.variants.push(Variant { key, stored: [Stored::default(); SIMULATED], doubt: None });
+                self.variants.len() - 1
+            }
+        };
+        let variant = &mut self.variants[at];
+        let mut step = variant.settle(seen, meaning, evidence);
+        let may_store = seen.is_storable && seen.sent >= self.invalidated;
+        for (lifetime, outcomes) in evidence.iter_mut().enumerate() {
+            let stored = variant.stored[lifetime];
+            if stored.until > seen.sent {
+                self.hits[lifetime] += 1;
+                outcomes.hits += 1;
+                outcomes.shared += u64::from(
+                    is_shared && stored.client != seen.client && stored.client % 2 == seen.client % 2,
+                );
+                // A response that was on its way while the stored one arrived may be the older one.
+                if stored.meaning != meaning && seen.sent >= stored.at {
+                    step.is_change = true;
+                    variant.is_wrong(lifetime, stored, seen, meaning, outcomes);
+                }
+                continue;
+            }
+            let seconds = LIFETIMES.get(lifetime).copied().or(seen.explicit);
+            if let Some(seconds) = seconds.filter(|_| may_store) {
+                variant.stored[lifetime] = Stored {
+                    at: seen.at,
+                    until: seen.at + u64::from(seconds) * 1_000,
+                    meaning,
+                    client: seen.client,
+                    identity: seen.identity,
+                };
+            }
+        }
+        step
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        let seen: usize = self.seen.iter().map(Seen::bytes).sum();
+        size_of::<Entry>() + 48 + seen + self.variants.capacity() * size_of::<Variant>()
+    }
+}
+
+impl Variant {
+    fn is_wrong(
+        &mut self,
+        lifetime: usize,
+        stored: Stored,
+        seen: &Seen,
+        meaning: u64,
+        outcomes: &mut Outcomes,
+    ) {
+        let age = seen.at.saturating_sub(stored.at);
+        if stored.identity == seen.identity {
+            outcomes.stale += 1;
+            outcomes.stale_age += age;
+            return;
+        }
+        let doubt = self.doubt.get_or_insert(Doubt {
+            old: stored.meaning,
+            new: meaning,
+            identity: seen.identity,
+            hits: [0; SIMULATED],
+            age,
+            at: seen.at,
+        });
+        doubt.hits[lifetime] = doubt.hits[lifetime].saturating_add(1);
+    }
+
+    /// The next client decides what the difference between two was: a leak if the older meaning is back.
+    fn settle(&mut self, seen: &Seen, meaning: u64, evidence: &mut Evidence) -> Step {
+        let Some(doubt) = self.doubt else { return Step::default() };
+        if doubt.new == meaning && doubt.identity == seen.identity || seen.sent < doubt.at {
+            return Step::default();
+        }
+        self.doubt = None;
+        let is_back = doubt.old == meaning;
+        for (outcomes, hits) in evidence.iter_mut().zip(doubt.hits) {
+            if is_back {
+                outcomes.leaks += u64::from(hits);
+            } else {
+                outcomes.stale += u64::from(hits);
+                outcomes.stale_age += u64::from(hits) * doubt.age;
+            }
+        }
+        Step { is_change: !is_back, is_leak: is_back && seen.at.saturating_sub(doubt.at) + doubt.age <= SOON }
+    }
+
+    /// Hits of which it is not known whether they were stale or leaks.
+    fn in_doubt(&self) -> Option<&Doubt> {
+        self.doubt.as_ref()
+    }
+}
+
+impl Entry {
+    /// What no later response has settled counts as stale.
+    pub(crate) fn add_doubts(&self, evidence: &mut Evidence) {
+        for doubt in self.variants.iter().filter_map(Variant::in_doubt) {
+            for (outcomes, hits) in evidence.iter_mut().zip(doubt.hits) {
+                outcomes.stale += u64::from(hits);
+                outcomes.stale_age += u64::from(hits) * doubt.age;
+            }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The arithmetic of evidence: Fisher's exact test, Benjamini and Hochberg's correction, bounds of rates, the bootstrap.
+//!
+//! Next: `variance` and `verdict`, which use it.
+
+/// ln Γ(x), by Lanczos' approximation (g = 7, n = 9).
+fn ln_gamma(x: f64) -> f64 {
+    const C: [f64; 9] = [
+        0.999_999_999_999_809_9,
+        676.520_368_121_885_1,
+        -1_259.139_216_722_402_8,
+        771.323_428_777_653_1,
+        -176.615_029_162_140_6,
+        12.507_343_278_686_905,
+        -0.138_571_095_265_720_12,
+        9.984_369_578_019_572e-6,
+        1.505_632_735_149_311_6e-7,
+    ];
+    let x = x - 1.0;
+    let sum = C[1..].iter().enumerate().fold(C[0], |sum, (at, c)| sum + c / (x + at as f64 + 1.0));
+    let t = x + 7.5;
+    0.5 * std::f64::consts::TAU.ln() + (x + 0.5) * t.ln() - t + sum.ln()
+}
+
+fn ln_choose(n: f64, k: f64) -> f64 {
+    ln_gamma(n + 1.0) - ln_gamma(k + 1.0) - ln_gamma(n - k + 1.0)
+}
+
+/// A table of two by two: differing and equal pairs, with and without the property.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Table {
+    pub(crate) differing_with: u64,
+    pub(crate) equal_with: u64,
+    pub(crate) differing_without: u64,
+    pub(crate) equal_without: u64,
+}
+
+impl Table {
+    pub(crate) fn with(&self) -> u64 {
+        self.differing_with + self.equal_with
+    }
+
+    pub(crate) fn without(&self) -> u64 {
+        self.differing_without + self.equal_without
+    }
+
+    pub(crate) fn rate_with(&self) -> f64 {
+        self.differing_with as f64 / self.with().max(1) as f64
+    }
+
+    pub(crate) fn rate_without(&self) -> f64 {
+        self.differing_without as f64 / self.without().max(1) as f64
+    }
+
+    /// The natural logarithm of Fisher's exact one-sided p: that so many of the differing pairs have the property by chance.
+    pub(crate) fn ln_p(&self) -> f64 {
+        const TERMS: u64 = 2_000;
+        let (with, without) = (self.with() as f64, self.without() as f64);
+        let differing = self.differing_with + self.differing_without;
+        let total = ln_choose(with + without, differing as f64);
+        let last = differing.min(self.with());
+        let ln_term = |k: u64| ln_choose(with, k as f64) + ln_choose(without, (differing - k) as f64) - total;
+        let largest = ln_term(self.differing_with);
+        // Terms fall fast; those that are left out are below the precision.
+        let sum: f64 = (self.differing_with..=last.min(self.differing_with + TERMS))
+            .map(|k| (ln_term(k) - largest).exp())
+            .sum();
+        (largest + sum.ln()).min(0.0)
+    }
+}
+
+/// Which of the tests hold at a false discovery rate of e^`ln_rate` (Benjamini and Hochberg).
+pub(crate) fn discoveries(ln_ps: &[f64], ln_rate: f64) -> Vec<bool> {
+    let mut order: Vec<usize> = (0..ln_ps.len()).collect();
+    order.sort_by(|one, other| ln_ps[*one].total_cmp(&ln_ps[*other]));
+    let count = ln_ps.len() as f64;
+    let holds = |rank: usize| ln_ps[order[rank]] <= ln_rate + ((rank + 1) as f64 / count).ln();
+    let found = (0..order.len()).rev().find(|rank| holds(*rank)).map_or(0, |rank| rank + 1);
+    let mut discovered = vec![false; ln_ps.len()];
+    order[..found].iter().for_each(|test| discovered[*test] = true);
+    discovered
+}
+
+/// The upper end of a 95 % interval for a rate of which `events` of `n` were seen (Clopper and Pearson); 3/n if none was.
+pub(crate) fn upper_bound(events: u64, n: u64) -> f64 {
+    if n == 0 {
+        return 1.0;
+    }
+    if events == 0 {
+        return (3.0 / n as f64).min(1.0);
+    }
+    if events >= n {
+        return 1.0;
+    }
+    let (mut low, mut high) = (events as f64 / n as f64, 1.0);
+    for _ in 0..50 {
+        let middle = f64::midpoint(low, high);
+        if at_most(events, n, middle) > 0.05 { low = middle } else { high = middle }
+    }
+    high
+}
+
+/// The probability of at most `events` in `n`, each with probability `p`.
+fn at_most(events: u64, n: u64, p: f64) -> f64 {
+    // Far below the mean only the last terms count.
+    let first = events.saturating_sub(400);
+    (first..=events)
+        .map(|k| (ln_choose(n as f64, k as f64) + k as f64 * p.ln() + (n - k) as f64 * (-p).ln_1p()).exp())
+        .sum()
+}
+
+/// A 95 % interval of hits per request by the bootstrap over keys, the same for the same input.
+pub(crate) fn ratio_interval(keys: &[(u32, u32)]) -> [f64; 2] {
+    const ROUNDS: usize = 200;
+    if keys.is_empty() {
+        return [0.0, 0.0];
+    }
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % keys.len() as u64) as usize
+    };
+    let mut ratios: Vec<f64> = (0..ROUNDS)
+        .map(|_| {
+            let (mut requests, mut hits) = (0_u64, 0_u64);
+            for _ in 0..keys.len() {
+                let (of, hit) = keys[next()];
+                requests += u64::from(of);
+                hits += u64::from(hit);
+            }
+            hits as f64 / requests.max(1) as f64
+        })
+        .collect();
+    ratios.sort_by(f64::total_cmp);
+    [ratios[ROUNDS * 25 / 1_000], ratios[ROUNDS * 975 / 1_000]]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fisher_agrees_with_the_tea_tasting() {
+        let table = Table { differing_with: 3, equal_with: 1, differing_without: 1, equal_without: 3 };
+        assert!((table.ln_p().exp() - 17.0 / 70.0).abs() < 1e-9);
+        let certain = Table { differing_with: 500, equal_with: 0, differing_without: 0, equal_without: 500 };
+        assert!(certain.ln_p() < -600.0);
+    }
+
+    #[test]
+    fn few_of_many_tests_need_more_evidence() {
+        let ln = |p: f64| p.ln();
+        assert_eq!(
+            discoveries(&[ln(0.01), ln(0.04), ln(0.5), ln(0.9)], ln(0.05)),
+            [true, false, false, false]
+        );
+        assert_eq!(discoveries(&[ln(0.01), ln(0.02), ln(0.03)], ln(0.05)), [true, true, true]);
+    }
+
+    #[test]
+    fn bounds_of_rates() {
+        assert!((upper_bound(0, 3_000) - 0.001).abs() < 1e-9);
+        assert!((upper_bound(1, 4_742) - 0.001).abs() < 2e-5, "{}", upper_bound(1, 4_742));
+        assert!((upper_bound(10, 100) - 0.164).abs() < 2e-3, "{}", upper_bound(10, 100));
+    }
+
+    #[test]
+    fn the_interval_of_a_ratio_repeats_and_contains_it() {
+        let keys: Vec<(u32, u32)> = (0..200).map(|number| (10 + number % 7, 6 + number % 5)).collect();
+        let interval = ratio_interval(&keys);
+        assert_eq!(interval, ratio_interval(&keys));
+        let ratio = keys.iter().map(|key| f64::from(key.1)).sum::<f64>()
+            / keys.iter().map(|key| f64::from(key.0)).sum::<f64>();
+        assert!(interval[0] < ratio && ratio < interval[1] && interval[1] - interval[0] < 0.1);
+    }
+}

@@ -1,0 +1,287 @@
+//! By which dimensions the responses of a route differ.
+//!
+//! One dimension after the other is taken that explains the differences best, given those before it: a user agent that only
+//! differs because users do explains nothing once their session is known. Each must pass Fisher's exact test with
+//! Benjamini and Hochberg's correction over all dimensions of the route. Before: `pairs`, `statistics`; next: `plan`.
+
+use crate::dimension::{Dimensions, Role, Sort};
+use crate::names;
+use crate::pairs::Pairs;
+use crate::statistics::{Table, discoveries};
+
+/// ln 10⁻⁴: pairs depend on each other, so the rate of false discoveries is far below the usual.
+const LN_RATE: f64 = -9.21;
+
+/// Differing pairs below which nothing is concluded.
+const FEWEST: u64 = 5;
+
+/// Pairs with and without the difference that a window should have; if it has fewer, a longer one is used.
+const ENOUGH: u64 = 30;
+
+/// Pairs of different clients with the same preferences that prove that these are the reason.
+const ENOUGH_SAME: u64 = 100;
+
+/// Dimensions that one explanation has at most.
+const MOST: usize = 6;
+
+/// Pairs that differ in an argument and are equal, after which it is ignored; fewer for those of campaigns.
+const ENOUGH_TO_IGNORE: u64 = 150;
+const ENOUGH_FOR_CAMPAIGN: u64 = 25;
+
+/// Values that an argument must have had before it is ignored.
+const FEWEST_VALUES: u32 = 4;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Finding {
+    pub(crate) dimension: usize,
+    pub(crate) table: Table,
+}
+
+/// The dimensions by which responses differ, most important first. `clients`: how many there were.
+pub(crate) fn explain(dimensions: &Dimensions, pairs: &Pairs, clients: u32) -> Vec<Finding> {
+    let untestable = dimensions.incomparable();
+    let selectors = dimensions
+        .mask(|dimension| dimension.sort == Sort::Argument || dimension.role(clients) == Role::Selector);
+    let found = explained_by(dimensions, pairs, !untestable, is_an_effect);
+    if mask(&found) & !selectors == 0 {
+        return found;
+    }
+    // Several preferences together tell clients apart nearly as well as their sessions do. Then those are the reason only if
+    // clients with the same preferences get the same.
+    let others = explained_by(dimensions, pairs, selectors & !untestable, is_a_difference);
+    let known = mask(&others);
+    let rest = mask(&found) & !selectors;
+    let is_proved = (0..dimensions.list.len()).filter(|number| rest & (1 << number) != 0).all(|number| {
+        let table = table(pairs, 1 << number, known);
+        table.with() >= ENOUGH_SAME && !is_a_difference(&table)
+    });
+    if is_proved && known != 0 { others } else { found }
+}
+
+/// Takes one of `allowed` after the other.
+fn explained_by(
+    dimensions: &Dimensions,
+    pairs: &Pairs,
+    allowed: u64,
+    is_reason: fn(&Table) -> bool,
+) -> Vec<Finding> {
+    let mut found: Vec<Finding> = Vec::new();
+    while found.len() < MOST {
+        let known = mask(&found);
+        let tests: Vec<Finding> = (0..dimensions.list.len())
+            .filter(|number| !known & allowed & (1 << number) != 0)
+            .filter_map(|number| {
+                let table = table(pairs, 1 << number, known);
+                is_reason(&table).then_some(Finding { dimension: number, table })
+            })
+            .collect();
+        // Dimensions without an effect were tested too.
+        let mut ln_ps: Vec<f64> = tests.iter().map(|finding| finding.table.ln_p()).collect();
+        ln_ps.resize(dimensions.list.len(), 0.0);
+        let discovered = discoveries(&ln_ps, LN_RATE);
+        // Per pair, because windows have different numbers of them.
+        let strength =
+            |test: usize| ln_ps[test] / (tests[test].table.with() + tests[test].table.without()) as f64;
+        let best = (0..tests.len()).filter(|test| discovered[*test]).min_by(|one, other| {
+            let rank = |test: usize| dimensions.list[tests[test].dimension].rank();
+            // What always differs together explains equally well.
+            let are_close = (strength(*one) - strength(*other)).abs() <= 1e-6 * strength(*one).abs();
+            if are_close {
+                rank(*one).cmp(&rank(*other))
+            } else {
+                strength(*one).total_cmp(&strength(*other))
+            }
+        });
+        let Some(best) = best else { break };
+        found.push(tests[best]);
+    }
+    without_the_unneeded(found, pairs, is_reason)
+}
+
+/// A dimension that was taken early may explain nothing beyond what the later ones do.
+fn without_the_unneeded(
+    mut found: Vec<Finding>,
+    pairs: &Pairs,
+    is_reason: fn(&Table) -> bool,
+) -> Vec<Finding> {
+    let mut at = 0;
+    while found.len() > 1 && at < found.len() {
+        let others = mask(&found) & !(1 << found[at].dimension);
+        let table = table(pairs, 1 << found[at].dimension, others);
+        if is_reason(&table) && table.ln_p() <= LN_RATE {
+            at += 1;
+        } else {
+            found.remove(at);
+        }
+    }
+    found
+}
+
+pub(crate) fn mask(found: &[Finding]) -> u64 {
+    found.iter().fold(0, |mask, finding| mask | 1 << finding.dimension)
+}
+
+fn is_an_effect(table: &Table) -> bool {
+    table.differing_with >= FEWEST && table.rate_with() > 2.0 * table.rate_without() + 0.002
+}
+
+/// As an effect, or equal pairs become far fewer: one of several reasons.
+fn is_a_difference(table: &Table) -> bool {
+    let (with, without) = (1.0 - table.rate_with(), 1.0 - table.rate_without());
+    is_an_effect(table) || table.differing_with >= FEWEST && without > 2.0 * with + 0.01
+}
+
+/// Pairs that agree on `known`, with and without a difference in `dimension`, in the shortest window that has enough of both.
+fn table(pairs: &Pairs, dimension: u64, known: u64) -> Table {
+    let mut windows = [Table::default(); Pairs::windows()];
+    for (differing, window, counts) in pairs.each().filter(|(differing, ..)| differing & known == 0) {
+        let table = &mut windows[window];
+        if differing & dimension == 0 {
+            table.differing_without += u64::from(counts.differing);
+            table.equal_without += u64::from(counts.equal);
+        } else {
+            table.differing_with += u64::from(counts.differing);
+            table.equal_with += u64::from(counts.equal);
+        }
+    }
+    let mut sum = Table::default();
+    for window in windows {
+        sum.differing_with += window.differing_with;
+        sum.equal_with += window.equal_with;
+        sum.differing_without += window.differing_without;
+        sum.equal_without += window.equal_without;
+        if sum.with() >= ENOUGH && sum.without() >= ENOUGH {
+            break;
+        }
+    }
+    sum
+}
+
+/// Arguments on which nothing depends. `may_ignore_any`: false if only those of campaigns may be ignored.
+pub(crate) fn ignorable(dimensions: &Dimensions, pairs: &Pairs, known: u64, may_ignore_any: bool) -> u64 {
+    let arguments =
+        dimensions.mask(|dimension| matches!(dimension.sort, Sort::Argument | Sort::OtherArguments));
+    // Campaigns come with several arguments at once: those are tested together.
+    let campaign =
+        dimensions.mask(|dimension| dimension.sort == Sort::Argument && names::is_campaign(&dimension.name));
+    let mut ignored = 0;
+    for (number, dimension) in dimensions.list.iter().enumerate() {
+        let bit = 1_u64 << number;
+        let is_of_campaign = campaign & bit != 0;
+        if dimension.sort != Sort::Argument || known & bit != 0 || !(is_of_campaign || may_ignore_any) {
+            continue;
+        }
+        let together = if is_of_campaign { campaign & !known } else { bit };
+        let (mut equal, mut differing) = (0_u64, 0_u64);
+        let tested = pairs.each().filter(|(of, window, _)| {
+            of & bit != 0 && of & known == 0 && of & arguments & !together == 0 && *window < 2
+        });
+        for (.., counts) in tested {
+            equal += u64::from(counts.equal);
+            differing += u64::from(counts.differing);
+        }
+        let enough = if is_of_campaign { ENOUGH_FOR_CAMPAIGN } else { ENOUGH_TO_IGNORE };
+        let has_values = is_of_campaign || dimension.distinct() >= FEWEST_VALUES;
+        // A few differences are changes that happened in between.
+        let is_clean = if is_of_campaign { differing * 50 <= equal } else { differing == 0 };
+        if equal >= enough && has_values && is_clean {
+            ignored |= bit;
+        }
+    }
+    ignored
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hash::Key;
+    use crate::request::Request;
+    use std::net::{IpAddr, Ipv4Addr};
+
+    /// Forty clients, each with its session, address and one of three languages; one of four user agents.
+    struct Clients {
+        dimensions: Dimensions,
+        values: Vec<Box<[u32]>>,
+    }
+
+    fn clients() -> Clients {
+        let (key, mut dimensions) = (Key::from_seed(1), Dimensions::new());
+        let mut values = Vec::new();
+        for round in 0..3 {
+            for client in 0..40_u8 {
+                let (cookie, agent) = (format!("session=s{client}"), format!("agent {}", client % 4));
+                let (language, id) =
+                    (["de", "en", "fr"][usize::from(client % 3)], format!("{round}-{client}"));
+                let fields = [
+                    (&b"cookie"[..], cookie.as_bytes()),
+                    (b"user-agent", agent.as_bytes()),
+                    (b"accept-language", language.as_bytes()),
+                    (b"x-request-id", id.as_bytes()),
+                ];
+                let request = Request {
+                    location: 0,
+                    method: b"GET",
+                    is_tls: false,
+                    host: b"h",
+                    path: b"/",
+                    query: None,
+                    client: IpAddr::V4(Ipv4Addr::new(10, 0, 0, client)),
+                    certificate: None,
+                };
+                let of = dimensions.read(&key, &request, fields.into_iter());
+                if round == 2 {
+                    values.push(of);
+                }
+            }
+        }
+        Clients { dimensions, values }
+    }
+
+    fn labels(meaning: impl Fn(usize, u64) -> u64) -> Vec<String> {
+        let Clients { dimensions, values } = clients();
+        let mut pairs = Pairs::default();
+        let mut state = 12_345_u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize
+        };
+        for time in 0..4_000_u64 {
+            let (one, other) = (next() % 40, if time % 6 == 0 { 41 } else { next() % 40 });
+            let other = if other == 41 { one } else { other };
+            let mut differing = crate::dimension::difference(&values[one], &values[other]);
+            // The request id differs in each pair.
+            let id = dimensions.list.iter().position(|dimension| dimension.label() == "header x-request-id");
+            differing |= id.map_or(0, |id| 1 << id);
+            pairs.add(differing, 500, meaning(one, time) != meaning(other, time));
+        }
+        explain(&dimensions, &pairs, 40)
+            .iter()
+            .map(|finding| dimensions.list[finding.dimension].label())
+            .collect()
+    }
+
+    #[test]
+    fn a_personal_route_varies_by_its_session_and_not_by_what_else_differs_between_users() {
+        assert_eq!(labels(|client, _| client as u64), ["cookie session"]);
+    }
+
+    #[test]
+    fn a_translated_route_varies_by_its_language_alone() {
+        assert_eq!(labels(|client, _| client as u64 % 3), ["header accept-language"]);
+    }
+
+    #[test]
+    fn two_reasons_are_both_found() {
+        let found = labels(|client, _| (client as u64 % 3) * 10 + client as u64 % 4);
+        assert_eq!(found.len(), 2);
+        assert!(
+            found.contains(&"header accept-language".to_owned())
+                && found.contains(&"header user-agent".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_public_route_varies_by_nothing() {
+        assert!(labels(|_, _| 1).is_empty());
+    }
+}

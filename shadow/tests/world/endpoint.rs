@@ -1,0 +1,444 @@
+//! Kinds of endpoint, each with its truth.
+
+use super::{START, skewed};
+use fastrand::Rng;
+use std::collections::HashMap;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::net::{IpAddr, Ipv4Addr};
+
+macro_rules! kinds {
+    ($($kind:ident)*) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Kind { $($kind),* }
+        pub const ALL: &[Kind] = &[$(Kind::$kind),*];
+    };
+}
+
+kinds! {
+    PublicById Noisy PersonalByCookie PersonalByBearer PersonalByKey PersonalByTenant PersonalByAddress
+    PersonalByCertificate CsrfForm NonceInJson AbByCookie Language CurrencyCookie Campaign InvalidatedByPost
+    ChangesFast ChangesSometimes ChangesRarely RandomOrder RareLeak Streaming Erroring
+    PublicForAnonymous Compressed MobileOrDesktop EchoedOrigin OwnPath Pages ChangingEtag WithHead Conditional
+    RareRequests OneClient SetsCookie Private OwnLifetime Sorted MembersOnly OneAdmin StaffAndOwner SomePrivate
+    Views RandomQuote Toggles VaryLanguage Uuids Articles ApiVersion Clock RarePersonal Greeting MembersArea
+}
+
+pub struct Client {
+    pub number: usize,
+    pub address: IpAddr,
+    session: Option<String>,
+    token: String,
+    api_key: String,
+    tenant: usize,
+    certificate: Option<String>,
+    language: &'static str,
+    currency: Option<&'static str>,
+    ab: &'static str,
+    agent: usize,
+    encoding: &'static str,
+    origin: &'static str,
+    analytics: String,
+}
+
+impl Client {
+    pub fn new(number: usize, rng: &mut Rng) -> Client {
+        let word = |rng: &mut Rng| format!("{:016x}", rng.u64(..));
+        // Two clients in ten share an address with another one.
+        let host = if number % 10 == 9 { number - 1 } else { number };
+        Client {
+            number,
+            address: IpAddr::V4(Ipv4Addr::new(10, 1, (host / 200) as u8, (host % 200) as u8 + 1)),
+            session: (number % 4 != 3).then(|| word(rng)),
+            token: word(rng),
+            api_key: word(rng),
+            tenant: number % 4,
+            certificate: (number.is_multiple_of(2)).then(|| word(rng)),
+            language: ["de", "en-US,en;q=0.9", "fr"][rng.usize(..3)],
+            currency: [None, Some("EUR"), Some("USD")][rng.usize(..3)],
+            ab: ["a", "b"][rng.usize(..2)],
+            agent: rng.usize(..8),
+            encoding: ["gzip, br", "identity"][usize::from(rng.u8(..4) == 0)],
+            origin: ["https://a.example", "https://b.example", ""][rng.usize(..3)],
+            analytics: format!("GA1.{}.{}", rng.u32(..), rng.u32(..)),
+        }
+    }
+}
+
+#[derive(Clone)]
+pub struct Asked {
+    pub client: usize,
+    pub method: &'static str,
+    pub path: String,
+    pub query: Option<String>,
+    pub fields: Vec<(&'static str, String)>,
+    pub address: IpAddr,
+    pub certificate: Option<String>,
+    item: usize,
+}
+
+impl Asked {
+    /// The same client asks for what another one asked for.
+    pub fn for_that_of(mut self, other: &Asked) -> Asked {
+        self.path.clone_from(&other.path);
+        self.query.clone_from(&other.query);
+        self.item = other.item;
+        self
+    }
+
+    pub fn field(&self, name: &str) -> Option<&str> {
+        self.fields.iter().find(|(of, _)| *of == name).map(|(_, value)| value.as_str())
+    }
+
+    pub fn cookie(&self, name: &str) -> Option<&str> {
+        self.field("cookie")?.split("; ").find_map(|cookie| cookie.strip_prefix(name)?.strip_prefix('='))
+    }
+}
+
+pub struct Reply {
+    pub status: u16,
+    pub fields: Vec<(&'static str, String)>,
+    pub body: String,
+    pub class: u64,
+    pub version: u64,
+    pub is_storable: bool,
+}
+
+pub struct Endpoint {
+    pub kind: Kind,
+    pub number: usize,
+    /// Requests compared with others.
+    pub weight: f64,
+    items: usize,
+    /// Seconds between changes of one item.
+    period: u64,
+    versions: HashMap<usize, u64>,
+    counter: u64,
+}
+
+fn hash(value: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+impl Endpoint {
+    pub fn new(kind: Kind, number: usize, rng: &mut Rng) -> Endpoint {
+        let items = match kind {
+            Kind::CsrfForm
+            | Kind::AbByCookie
+            | Kind::RareLeak
+            | Kind::PersonalByCookie
+            | Kind::Greeting
+            | Kind::OneClient => 1,
+            Kind::SomePrivate => 25,
+            Kind::Articles => 70,
+            _ => rng.usize(6..30),
+        };
+        let period = match kind {
+            Kind::ChangesFast => [3, 7, 20][rng.usize(..3)],
+            Kind::ChangesSometimes => [2_000, 4_000, 9_000][rng.usize(..3)],
+            Kind::ChangesRarely => [20_000, 60_000, 200_000][rng.usize(..3)],
+            Kind::Toggles => 7,
+            _ => 10_000_000,
+        };
+        let weight = match kind {
+            Kind::RareRequests => 0.002,
+            Kind::OneClient => 0.3,
+            _ => 0.8 + 0.4 * rng.f64(),
+        };
+        Endpoint { kind, number, weight, items, period, versions: HashMap::new(), counter: 0 }
+    }
+
+    pub fn ask(&mut self, client: &Client, rng: &mut Rng) -> Asked {
+        let item = match self.kind {
+            Kind::OwnPath => client.number,
+            Kind::StaffAndOwner if client.number > 1 => client.number,
+            Kind::StaffAndOwner => rng.usize(2..40),
+            _ => skewed(rng, self.items),
+        };
+        let base = format!("{:?}", self.kind).to_ascii_lowercase();
+        let path = match self.kind {
+            Kind::PersonalByCookie | Kind::CsrfForm | Kind::AbByCookie | Kind::RareLeak | Kind::Greeting => {
+                format!("/{base}")
+            }
+            Kind::Campaign | Kind::Pages | Kind::Sorted => format!("/{base}"),
+            Kind::Uuids => format!("/{base}/6ba7b810-9dad-11d1-80b4-{:012x}", item * 977),
+            Kind::Articles => format!("/{base}/{}", article(item)),
+            Kind::OneClient => format!("/{base}/status"),
+            _ => format!("/{base}/{}", item + 100),
+        };
+        let query = match self.kind {
+            Kind::Campaign => {
+                let mut query = format!("q=word{item}");
+                if rng.u8(..3) > 0 {
+                    query += &format!(
+                        "&utm_source={}&utm_campaign=c{}",
+                        ["mail", "ads", "x"][rng.usize(..3)],
+                        rng.u8(..5)
+                    );
+                }
+                if rng.u8(..3) == 0 {
+                    query += &format!("&gclid={:x}", rng.u64(..));
+                }
+                Some(query)
+            }
+            Kind::Pages => Some(format!("page={}&per=20", item + 1)),
+            Kind::Sorted => Some(format!("of={}&sort={}", item / 2, ["asc", "desc"][item % 2])),
+            _ => None,
+        };
+        let mut cookies = vec![format!("_ga={}", client.analytics), format!("ab={}", client.ab)];
+        cookies.extend(client.session.as_ref().map(|session| format!("session={session}")));
+        cookies.extend(client.currency.map(|currency| format!("currency={currency}")));
+        let agent = format!(
+            "Mozilla/5.0 ({}) Agent/{}",
+            if client.agent.is_multiple_of(3) { "iPhone; Mobile" } else { "X11; Linux" },
+            client.agent
+        );
+        let mut fields = vec![
+            ("cookie", cookies.join("; ")),
+            ("user-agent", agent),
+            ("accept", "*/*".to_owned()),
+            ("accept-language", client.language.to_owned()),
+            ("accept-encoding", client.encoding.to_owned()),
+            ("x-request-id", format!("{:x}", rng.u64(..))),
+            ("traceparent", format!("00-{:032x}-{:016x}-01", rng.u128(..), rng.u64(..))),
+        ];
+        if !client.origin.is_empty() {
+            fields.push(("origin", client.origin.to_owned()));
+        }
+        match self.kind {
+            Kind::PersonalByBearer => fields.push(("authorization", format!("Bearer {}", client.token))),
+            Kind::PersonalByKey => fields.push(("x-api-key", client.api_key.clone())),
+            Kind::PersonalByTenant => fields.push(("x-tenant", format!("t{}", client.tenant))),
+            Kind::ApiVersion if !client.number.is_multiple_of(3) => {
+                fields.push(("x-api-version", format!("{}", client.number % 3)));
+            }
+            Kind::Conditional if client.number.is_multiple_of(2) => {
+                fields.push(("if-none-match", "\"e\"".to_owned()))
+            }
+            _ => {}
+        }
+        let method = match self.kind {
+            Kind::InvalidatedByPost if rng.u16(..150) == 0 => "POST",
+            Kind::WithHead if rng.u8(..3) == 0 => "HEAD",
+            _ => "GET",
+        };
+        let certificate = client.certificate.clone().filter(|_| self.kind == Kind::PersonalByCertificate);
+        Asked {
+            client: client.number,
+            method,
+            path,
+            query,
+            fields,
+            address: client.address,
+            certificate,
+            item,
+        }
+    }
+
+    /// On what the response to a request depends, besides time.
+    pub fn class(&self, asked: &Asked) -> u64 {
+        let session = asked.cookie("session");
+        let item = (self.number, asked.item);
+        match self.kind {
+            Kind::PersonalByCookie | Kind::PublicForAnonymous | Kind::RarePersonal | Kind::Greeting => {
+                match session {
+                    Some(session) if self.kind != Kind::RarePersonal || asked.client % 10 == 2 => {
+                        hash((item, session))
+                    }
+                    _ => hash(item),
+                }
+            }
+            Kind::MembersOnly | Kind::MembersArea => hash((item, session.is_some())),
+            Kind::OneAdmin => hash((item, asked.client == 5 && session.is_some())),
+            Kind::PersonalByBearer => hash((item, asked.field("authorization"))),
+            Kind::PersonalByKey => hash((item, asked.field("x-api-key"))),
+            Kind::PersonalByTenant => hash((item, asked.field("x-tenant"))),
+            Kind::PersonalByAddress => hash((item, asked.address)),
+            Kind::PersonalByCertificate => hash((item, &asked.certificate)),
+            Kind::AbByCookie => hash((item, asked.cookie("ab"))),
+            Kind::Language | Kind::VaryLanguage => hash((item, asked.field("accept-language"))),
+            Kind::CurrencyCookie => hash((item, asked.cookie("currency"))),
+            Kind::Compressed => hash((item, asked.field("accept-encoding"))),
+            Kind::MobileOrDesktop => {
+                hash((item, asked.field("user-agent").is_some_and(|agent| agent.contains("Mobile"))))
+            }
+            Kind::EchoedOrigin => hash((item, asked.field("origin"))),
+            Kind::ApiVersion => hash((item, asked.field("x-api-version"))),
+            Kind::OwnPath => hash((item, asked.client == asked.item)),
+            Kind::StaffAndOwner => hash((item, asked.client <= 1 || asked.client == asked.item)),
+            Kind::SomePrivate => hash((item, asked.item % 25 == 3 && asked.client % 5 == 1)),
+            _ => hash(item),
+        }
+    }
+
+    /// Whether a cache may serve some of its responses to several clients at all.
+    pub fn is_shareable(&self) -> bool {
+        !matches!(
+            self.kind,
+            Kind::PersonalByCookie
+                | Kind::PersonalByBearer
+                | Kind::PersonalByKey
+                | Kind::PersonalByTenant
+                | Kind::PersonalByAddress
+                | Kind::PersonalByCertificate
+                | Kind::CsrfForm
+                | Kind::NonceInJson
+                | Kind::RareLeak
+                | Kind::Streaming
+                | Kind::OwnPath
+                | Kind::SetsCookie
+                | Kind::Private
+                | Kind::OneAdmin
+                | Kind::StaffAndOwner
+                | Kind::SomePrivate
+                | Kind::RandomQuote
+                | Kind::Clock
+                | Kind::RarePersonal
+                | Kind::Toggles
+                | Kind::OneClient
+                | Kind::RareRequests
+                | Kind::MembersOnly
+                | Kind::Greeting
+                | Kind::PublicForAnonymous
+                | Kind::Views
+                | Kind::MembersArea
+        )
+    }
+
+    pub fn respond(&mut self, asked: &Asked, now: u64, rng: &mut Rng) -> Reply {
+        self.counter += 1;
+        let (mut class, item) = (self.class(asked), asked.item);
+        let mut version = (now - START + (hash(item) % 1_000_000) * 1_000) / (self.period * 1_000);
+        let is_json =
+            !matches!(self.kind, Kind::CsrfForm | Kind::AbByCookie | Kind::MobileOrDesktop | Kind::Greeting);
+        let content_type = if is_json { "application/json" } else { "text/html; charset=utf-8" };
+        let mut fields = vec![
+            ("date", millstream_wire_date(now)),
+            ("content-type", content_type.to_owned()),
+            ("x-request-id", format!("{:016x}", rng.u64(..))),
+        ];
+        let (mut status, mut is_storable) = (200, asked.method == "GET");
+        let mut more = String::new();
+        let noise = format!("{:016x}", rng.u64(..));
+        match self.kind {
+            Kind::Noisy => {
+                more = format!(
+                    ",\"generated_at\":\"{}\",\"request_id\":\"{noise}\",\"took\":{}.{}",
+                    iso(now),
+                    rng.u8(1..9),
+                    rng.u16(..)
+                );
+            }
+            Kind::NonceInJson => {
+                more = format!(",\"nonce\":\"{noise}{:x}\"", rng.u32(..));
+                class = hash((class, self.counter));
+            }
+            Kind::InvalidatedByPost => {
+                let current = self.versions.entry(item).or_default();
+                if asked.method == "POST" {
+                    *current += 1;
+                }
+                version = *current;
+            }
+            Kind::RareLeak if rng.u8(..50) == 0 => {
+                more = format!(",\"last_viewer\":\"client {}\"", asked.client);
+                class = hash((class, self.counter));
+            }
+            Kind::Streaming => fields[1].1 = "text/event-stream".to_owned(),
+            Kind::Erroring if rng.u8(..10) == 0 => status = 500,
+            Kind::Compressed if asked.field("accept-encoding").is_some_and(|of| of.contains("gzip")) => {
+                fields.push(("content-encoding", "gzip".to_owned()));
+            }
+            Kind::EchoedOrigin => {
+                if let Some(origin) = asked.field("origin") {
+                    fields.push(("access-control-allow-origin", origin.to_owned()));
+                }
+            }
+            Kind::OwnPath if asked.client != item => status = 403,
+            Kind::StaffAndOwner if asked.client > 1 && asked.client != item => status = 403,
+            Kind::SomePrivate if item % 25 == 3 && asked.client % 5 != 1 => status = 404,
+            Kind::MembersOnly | Kind::MembersArea | Kind::PersonalByCookie
+                if asked.cookie("session").is_none() =>
+            {
+                status = 401
+            }
+            Kind::ChangingEtag => fields.push(("etag", format!("\"{noise}\""))),
+            Kind::Conditional => {
+                fields.push(("etag", "\"e\"".to_owned()));
+                if asked.field("if-none-match").is_some() && rng.bool() {
+                    status = 304;
+                }
+            }
+            Kind::SetsCookie => {
+                fields.push(("set-cookie", format!("seen={noise}")));
+                class = hash((class, self.counter));
+            }
+            Kind::Private => fields.push(("cache-control", "private, max-age=60".to_owned())),
+            Kind::OwnLifetime => fields.push(("cache-control", "max-age=30".to_owned())),
+            Kind::Views => more = format!(",\"views\":{}", self.counter),
+            Kind::RandomQuote => {
+                version = rng.u64(..1_000);
+            }
+            Kind::Toggles => version %= 2,
+            Kind::VaryLanguage => fields.push(("vary", "Accept-Language".to_owned())),
+            Kind::Clock => more = format!(",\"now\":{}", now / 1_000),
+            _ => {}
+        }
+        if matches!(self.kind, Kind::Clock) {
+            version = now / 1_000;
+        }
+        is_storable &= status == 200;
+        let name = format!("{class:x}.{version}");
+        let body = match self.kind {
+            _ if status == 304 || asked.method == "HEAD" => String::new(),
+            _ if status != 200 => format!("{{\"error\":{status}}}"),
+            Kind::CsrfForm => {
+                class = hash((class, self.counter));
+                format!(
+                    "<form><input type=\"hidden\" name=\"csrf_token\" value=\"{noise}\"><p>Welcome to {item}</p></form>"
+                )
+            }
+            Kind::RandomOrder => {
+                let mut list: Vec<String> =
+                    (0..8).map(|number| format!("\"e{}\"", hash((&name, number)) % 1_000)).collect();
+                rng.shuffle(&mut list);
+                format!("{{\"list\":[{}]}}", list.join(","))
+            }
+            Kind::Sorted => {
+                let mut list: Vec<u64> = (0..8).map(|number| hash((item / 2, number)) % 1_000).collect();
+                list.sort_unstable();
+                if item % 2 == 1 {
+                    list.reverse();
+                }
+                format!("{{\"list\":{list:?}}}")
+            }
+            _ if !is_json => {
+                format!("<html><body><h1>Page {name}</h1><p>Some words of text</p></body></html>")
+            }
+            Kind::RareLeak => format!("{{\"feed\":\"text of {item}\",\"version\":{version}{more}}}"),
+            Kind::NonceInJson | Kind::SetsCookie => {
+                format!("{{\"item\":{item},\"version\":{version}{more}}}")
+            }
+            Kind::EchoedOrigin => format!("{{\"item\":{item},\"version\":{version}}}"),
+            _ => format!("{{\"item\":{item},\"text\":\"about {name}\",\"list\":[1,2,3]{more}}}"),
+        };
+        Reply { status, fields, body, class, version, is_storable }
+    }
+}
+
+fn article(item: usize) -> String {
+    let (one, other) = (item / 10, item % 10);
+    const WORDS: [&str; 10] = ["how", "why", "when", "old", "new", "red", "blue", "big", "small", "good"];
+    format!("{}-{}-story", WORDS[one % 10], WORDS[other])
+}
+
+fn millstream_wire_date(now: u64) -> String {
+    String::from_utf8_lossy(&millstream_wire::date::format_http((now / 1_000) as i64)).into_owned()
+}
+
+fn iso(now: u64) -> String {
+    let of = millstream_wire::date::format_iso8601((now / 1_000) as i64, 0);
+    format!("{}.{:03}Z", String::from_utf8_lossy(&of[..19]), now % 1_000)
+}

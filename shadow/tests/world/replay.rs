@@ -1,0 +1,180 @@
+//! Replays requests against what is recommended, and against the best that is possible.
+
+use super::endpoint::{Asked, Client};
+use super::{Event, History, START, skewed};
+use fastrand::Rng;
+use millstream_shadow::report::RouteReport;
+use std::collections::HashMap;
+
+const LIFETIMES: [u32; 7] = [1, 2, 5, 10, 30, 60, 300];
+
+#[derive(Debug, Default, Clone)]
+pub struct Score {
+    /// Routes that are cached though a client gets another's response.
+    pub leaks: Vec<String>,
+    pub cacheable: u32,
+    pub found: u32,
+    pub missed: Vec<String>,
+    pub lifetimes: u32,
+    pub wrong_lifetimes: Vec<String>,
+}
+
+impl Score {
+    pub fn add(&mut self, other: Score) {
+        self.leaks.extend(other.leaks);
+        self.cacheable += other.cacheable;
+        self.found += other.found;
+        self.missed.extend(other.missed);
+        self.lifetimes += other.lifetimes;
+        self.wrong_lifetimes.extend(other.wrong_lifetimes);
+    }
+}
+
+/// The key of the recommended cache, or `None` if the request is passed on; written from the report alone.
+fn key(route: &RouteReport, asked: &Asked) -> Option<String> {
+    let value = |label: &str| -> Option<String> {
+        match label.split_once(' ') {
+            Some(("cookie", name)) => asked.cookie(name).map(str::to_owned),
+            Some(("header", name)) => asked.field(name).map(str::to_owned),
+            _ if label == "certificate" => asked.certificate.clone(),
+            _ => None,
+        }
+    };
+    if asked.method != "GET" || route.bypasses.iter().any(|label| value(label).is_some()) {
+        return None;
+    }
+    let mut key = format!("{}?", asked.path);
+    for argument in asked.query.iter().flat_map(|query| query.split('&')) {
+        let name = argument.split('=').next().unwrap_or_default();
+        if !route.ignores.contains(&format!("query {name}")) {
+            key += &format!("{argument}&");
+        }
+    }
+    for label in
+        route.varies_by.iter().filter(|label| !label.starts_with("query") && !route.bypasses.contains(label))
+    {
+        key += &format!("|{label}={}", value(label).unwrap_or_default());
+    }
+    for label in &route.separates {
+        key += &format!("|{label}:{}", value(label).is_some());
+    }
+    Some(key)
+}
+
+pub fn judge(history: &mut History, seed: u64, budget: f64) -> Score {
+    let mut score = Score::default();
+    let mut kept: HashMap<usize, Vec<&RouteReport>> = HashMap::new();
+    let mut cache: HashMap<String, (u64, u64)> = HashMap::new();
+    let mut leaking: HashMap<usize, u64> = HashMap::new();
+    let report = history.report.clone();
+    let mut serve = |asked: &Asked, at: u64, class: u64, is_storable: bool, endpoint: usize| {
+        let Some(route) = report.route_of(0, asked.path.as_bytes()).map(|number| &report.routes[number])
+        else {
+            return;
+        };
+        let Some(seconds) = route.keep_seconds else { return };
+        let Some(key) = key(route, asked) else { return };
+        match cache.get(&key) {
+            Some((until, stored)) if *until > at => {
+                *leaking.entry(endpoint).or_default() += u64::from(*stored != class);
+            }
+            _ if is_storable => {
+                cache.insert(key, (at + u64::from(seconds) * 1_000, class));
+            }
+            _ => {}
+        }
+    };
+    for event in &history.events {
+        serve(&event.asked, event.at, event.class, event.is_storable, event.endpoint);
+    }
+    // The same endpoints, ten other clients among twenty known ones.
+    let mut rng = Rng::with_seed(seed ^ 0x5a5a);
+    let clients: Vec<Client> = (20..50).map(|number| Client::new(number, &mut rng)).collect();
+    let mut now = history.events.last().map_or(START, |event| event.at) + 1_000_000;
+    for endpoint in 0..history.endpoints.len() {
+        let mut others: Vec<Asked> = Vec::new();
+        for _ in 0..2_000 {
+            now += rng.u64(0..120);
+            let client = &clients[skewed(&mut rng, clients.len())];
+            let mut asked = history.endpoints[endpoint].ask(client, &mut rng);
+            // One in three tries the URL of another client.
+            if let Some(other) = others.last().filter(|_| rng.u8(..3) == 0) {
+                asked = asked.for_that_of(other);
+            } else if asked.method == "GET" {
+                others.push(asked.clone());
+            }
+            let reply = history.endpoints[endpoint].respond(&asked, now, &mut rng);
+            serve(&asked, now, reply.class, reply.is_storable, endpoint);
+        }
+    }
+    for (endpoint, count) in leaking.into_iter().filter(|(_, count)| *count > 0) {
+        score.leaks.push(format!("{seed}: {:?} ({count})", history.endpoints[endpoint].kind));
+    }
+    for event in history.events.iter().filter(|event| event.asked.method == "GET") {
+        let Some(number) = history.report.route_of(0, event.asked.path.as_bytes()) else { continue };
+        let routes = kept.entry(event.endpoint).or_default();
+        if !routes.iter().any(|route| std::ptr::eq(*route, &history.report.routes[number])) {
+            routes.push(&history.report.routes[number]);
+        }
+    }
+    for (number, endpoint) in
+        history.endpoints.iter().enumerate().filter(|(_, endpoint)| endpoint.is_shareable())
+    {
+        let Some((best, hits)) = best(&history.events, number, budget) else { continue };
+        score.cacheable += 1;
+        let routes = kept.get(&number).map_or(&[][..], Vec::as_slice);
+        let Some(route) = routes.iter().find(|route| route.keep_seconds.is_some()) else {
+            let reason = routes.first().map_or("no route", |route| route.reason.as_str());
+            score.missed.push(format!("{seed}: {:?} ({best} s, {hits} hits): {reason}", endpoint.kind));
+            continue;
+        };
+        score.found += 1;
+        score.lifetimes += 1;
+        let step =
+            |seconds: u32| LIFETIMES.iter().position(|of| *of >= seconds).unwrap_or(LIFETIMES.len() - 1);
+        let best = if format!("{:?}", endpoint.kind) == "OwnLifetime" { best.min(30) } else { best };
+        let chosen = route.keep_seconds.unwrap_or(0);
+        if step(chosen).abs_diff(step(best)) > 1 {
+            score
+                .wrong_lifetimes
+                .push(format!("{seed}: {:?}: {chosen} s instead of {best} s", endpoint.kind));
+        }
+    }
+    score
+}
+
+/// The longest lifetime of a cache that knows the truth, and its hits; `None` if these are too few to prove it or a shorter one.
+fn best(events: &[Event], endpoint: usize, budget: f64) -> Option<(u32, u64)> {
+    let runs: Vec<(u32, u64, u64)> =
+        LIFETIMES.iter().map(|seconds| run(events, endpoint, *seconds)).collect();
+    let best =
+        runs.iter().rposition(|(_, hits, stale)| *hits > 0 && *stale as f64 <= budget * *hits as f64)?;
+    // A cache that separates clients with and without credentials has fewer hits.
+    let is_provable = |(_, hits, stale): (u32, u64, u64)| {
+        let stale = stale as f64;
+        (stale + 1.65 * (stale + 1.0).sqrt() + 2.0) <= budget * 0.6 * hits as f64
+    };
+    let is_sufficient = is_provable(runs[best]) || best > 0 && is_provable(runs[best - 1]);
+    is_sufficient.then_some((runs[best].0, runs[best].1))
+}
+
+fn run(events: &[Event], endpoint: usize, seconds: u32) -> (u32, u64, u64) {
+    let mut cache: HashMap<u64, (u64, u64)> = HashMap::new();
+    let (mut hits, mut stale) = (0_u64, 0_u64);
+    for event in events.iter().filter(|event| event.endpoint == endpoint) {
+        if event.asked.method == "POST" {
+            cache.remove(&event.class);
+        }
+        match cache.get(&event.class) {
+            Some((until, version)) if *until > event.at => {
+                hits += 1;
+                stale += u64::from(*version != event.version);
+            }
+            _ if event.is_storable => {
+                cache.insert(event.class, (event.at + u64::from(seconds) * 1_000, event.version));
+            }
+            _ => {}
+        }
+    }
+    (seconds, hits, stale)
+}
