@@ -1,6 +1,6 @@
 //! The API and the dashboard: what an operator reads and changes while the process serves.
 //!
-//! `app` gives [`content`] to `millstream-server`, which calls it for requests of locations with `api` or `dashboard`; nothing here is
+//! `app` gives [`answer`] to `millstream-server`, which calls it for requests of locations with `api` or `dashboard`; nothing here is
 //! on the path of other requests. Modules stand lowest floor first: refusals, what single paths respond with, and `api`, which decides
 //! who may do what. Next: `endpoints`, the table of paths; `api`; `explain`.
 
