@@ -136,6 +136,23 @@ fn a_key_that_is_purged_is_told_to_have_been_there() {
 }
 
 #[test]
+fn a_purge_of_a_key_that_shares_a_mark_costs_a_current_fill_and_nothing_stored() {
+    let store = store(&zone(None));
+    let shares = |other: &Vec<u8>| Memory::share_mark(store.hash(b"key"), store.hash(other));
+    let other = (0..).map(|number| whole(&format!("other {number}"))).find(shares).expect("one in 32,768");
+    let purge_other = || purge(&store, What::Key(other.clone()), How::Hard);
+    runtime().block_on(async {
+        let permit = miss(Front::new(store.clone()).lookup(b"key", Fields::default(), &conf(), start()));
+        let fill = begin(permit, &[], Fields::default(), start());
+        purge_other().await;
+        assert!(fill.finish().await.is_none());
+        put(&store, "key", &Headers::new(), &[], b"body").await;
+        purge_other().await;
+        assert_eq!(found(&store, "key", &Headers::new()).await, Some(b"body".to_vec()));
+    });
+}
+
+#[test]
 fn a_purge_in_a_directory_that_cannot_be_written_says_so_and_holds() {
     let parent = tempfile::tempdir().expect("a directory");
     let directory = parent.path().join("cache");
@@ -260,7 +277,7 @@ struct Expected {
     stale: bool,
 }
 
-/// What a current fill will leave, unless a purge applies to it.
+/// What a current fill will leave, unless a purge applies to it or to a key that shares its mark.
 struct Begun {
     fill: Fill,
     place: (usize, usize),
@@ -407,10 +424,17 @@ impl World {
 
     async fn purge(&mut self, target: &Target, soft: bool) {
         let how = if soft { How::Soft } else { How::Hard };
-        let purge = Purge { what: target.what(), how };
-        self.store.purge_at(purge, self.now).await.expect("written");
+        let what = target.what();
+        let removed = match &what {
+            What::Key(key) if !soft => Some(self.store.hash(key)),
+            _ => None,
+        };
+        self.store.purge_at(Purge { what, how }, self.now).await.expect("written");
         for begun in &mut self.begun {
-            begun.purged |= target.goes_for(begun.place.0, begun.expected.tags);
+            // The mark of a removed key ends current fills of every key that shares it, see `Memory::purged_at`.
+            let key = self.store.hash(&whole(KEYS[begun.place.0]));
+            let is_marked = removed.is_some_and(|removed| Memory::share_mark(removed, key));
+            begun.purged |= is_marked || target.goes_for(begun.place.0, begun.expected.tags);
         }
         self.expected.retain(|(key, _), expected| {
             let hit = target.goes_for(*key, expected.tags);
