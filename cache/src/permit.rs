@@ -99,7 +99,7 @@ impl FillPermit {
     }
 
     /// The response may not be stored: all waiters continue on their own, and for a while, the longer the
-    /// response took, no one waits for this key. The reason is remembered, see [`Store::sight`]. Others are
+    /// response took, no one waits for this key. The reason is remembered, see [`Sight::of`](crate::Sight::of). Others are
     /// not told if the reason is this request's own and no one waited for it, or, whatever the reason, if the
     /// request shows a credential and such requests get only public responses; waiters then look up again.
     /// After an error of the upstream call [`FillPermit::failed`] instead.
@@ -123,7 +123,7 @@ impl FillPermit {
 
     /// The upstream failed: the next waiter tries. After a second failure in a row, all present waiters get
     /// it if it says nothing about the request, see [`Woken::Failed`], else they ask for themselves; and for
-    /// 1 s no one waits for this key. `status` is that of the response, for [`Store::sight`].
+    /// 1 s no one waits for this key. `status` is that of the response, for [`Sight::of`](crate::Sight::of).
     pub fn failed(mut self, status: u16, told: Option<Failure>, now: Now) {
         if let Some(grant) = self.grant.take() {
             let number = number_of_key(grant.key.text());
