@@ -38,6 +38,7 @@ use std::time::Duration;
 /// Purge times remembered, by hash; a power of two. Two keys that share one cost a refill at worst: with a
 /// hundred unsafe requests during a fill, one time in three hundred.
 const PURGES: usize = 32 * 1024;
+
 #[derive(Debug)]
 pub(crate) struct Memory {
     pub(crate) shards: Shards,

@@ -7,8 +7,8 @@
 use crate::client_certificate::judgement;
 use crate::failure;
 use crate::request::Request;
+use crate::route::Undecided;
 use crate::route::location::{self, PathMatch};
-use crate::route::{Undecided, server_name::HostTable};
 use crate::shows::Shows;
 use millstream_conf::model::{Level, VerifyClient};
 use millstream_wire::h1::framing;
@@ -62,7 +62,7 @@ fn choose_host(request: &mut Request) -> Result<(), u16> {
     } else {
         drop(last);
         append_host(came, &mut name)?;
-        let table: &HostTable = &generation.shared.hosts[listener];
+        let table = &generation.shared.hosts[listener];
         let (server, captured) = table.find(&name).map_err(|undecided| undecided_by(request, &undecided))?;
         let captured = captured.map(|captured| (captured, name.clone()));
         if name.is_empty() {

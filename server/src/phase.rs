@@ -90,7 +90,7 @@ fn reads_early(request: &Request) -> bool {
 
 pub fn with_body(request: &mut Request, from: From, now: Now, out: &mut Vec<u8>) -> Step {
     if matches!(from, From::Server) {
-        take_client(request);
+        realip::take(request);
     }
     let settled = rewrite::settle(request, from);
     if !matches!(settled, Settled::Here) {
@@ -133,14 +133,8 @@ pub fn again(request: &mut Request, restart: Restart, now: Now, out: &mut Vec<u8
 }
 
 fn in_location(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Step {
-    take_client(request);
+    realip::take(request);
     guarded(request, Guard::Limits, now, out)
-}
-
-fn take_client(request: &mut Request) {
-    if request.location().settings.phases.has(Phases::REALIP) {
-        realip::take(request);
-    }
 }
 
 pub fn guarded(request: &mut Request, from: Guard, now: Now, out: &mut Vec<u8>) -> Step {
@@ -169,9 +163,6 @@ pub fn mirrored(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Step {
 
 #[inline]
 fn unguarded(request: &mut Request, http: &Http, now: Now, out: &mut Vec<u8>) -> Step {
-    if !http.location(request.route.location).settings.phases.has(Phases::TRY_FILES) {
-        return content(request, http, now, out);
-    }
     match try_files::begin(request).map(|tries| tries.ask_at_once(request)) {
         None => content(request, http, now, out),
         Some(Ok(is_found)) => tried(request, is_found, now, out),

@@ -5,7 +5,7 @@
 
 /// A set of phases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Phases(u16);
+pub struct Phases(u8);
 
 impl Phases {
     pub const NONE: Phases = Phases(0);
@@ -25,17 +25,10 @@ impl Phases {
 
     pub const MIRROR: Phases = Phases(16);
 
-    /// `set_real_ip_from`.
-    pub const REALIP: Phases = Phases(32);
-
     /// `rewrite`, `if`, `set`, `return`, `break`.
-    pub const SCRIPT: Phases = Phases(64);
+    pub const SCRIPT: Phases = Phases(32);
 
-    pub const TRY_FILES: Phases = Phases(128);
-
-    pub const SLICE: Phases = Phases(256);
-
-    pub const POST_ACTION: Phases = Phases(512);
+    pub const POST_ACTION: Phases = Phases(64);
 
     pub const fn only_if(self, condition: bool) -> Phases {
         if condition { self } else { Phases::NONE }

@@ -7,7 +7,6 @@ use std::net::{SocketAddr, ToSocketAddrs};
 
 use super::context::HTTP_SERVER_LOCATION;
 use super::level::level;
-use super::phases::Phases;
 use super::templates::without_templates;
 use super::{Apply, Feature, Level, Place, Row, often, once};
 use crate::network::{self, Network};
@@ -52,10 +51,6 @@ impl Feature for RealipLevel {
         let header = self.header.clone().unwrap_or_else(|| RealIpHeader::Field("X-Real-IP".into()));
         let from = self.from.clone()?;
         Some(RealIp { from, header, recursive: self.recursive.unwrap_or(false) })
-    }
-
-    fn phases(realip: &Option<RealIp>) -> Phases {
-        Phases::REALIP.only_if(realip.is_some())
     }
 }
 

@@ -4,7 +4,6 @@
 
 use super::context::HTTP_SERVER_LOCATION;
 use super::level::level;
-use super::phases::Phases;
 use super::{Apply, Feature, Place, Row, once};
 use crate::reading::Reading;
 use crate::source::Span;
@@ -25,10 +24,6 @@ impl Feature for SliceLevel {
 
     fn resolve(&self, _: &Place<'_>, _: &mut Reading<'_>) -> u64 {
         self.size.map_or(0, |(size, _)| size)
-    }
-
-    fn phases(size: &u64) -> Phases {
-        Phases::SLICE.only_if(*size > 0)
     }
 }
 

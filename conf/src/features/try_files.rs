@@ -4,7 +4,6 @@
 //! `millstream-server`'s `try_files`, which looks for them.
 
 use super::context::SERVER_LOCATION;
-use super::phases::Phases;
 use super::templates::{Templates, record};
 use super::{Apply, Feature, Level, MANY, Place, Row, once};
 use crate::reading::Reading;
@@ -56,10 +55,6 @@ impl Feature for TryFilesLevel {
 
     fn resolve(&self, _: &Place<'_>, _: &mut Reading<'_>) -> Self::Settings {
         self.written.clone()
-    }
-
-    fn phases(try_files: &Self::Settings) -> Phases {
-        Phases::TRY_FILES.only_if(try_files.is_some())
     }
 }
 

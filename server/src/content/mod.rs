@@ -23,7 +23,7 @@ use crate::exchange::Begun;
 use crate::outcome::Outcome;
 use crate::request::Request;
 use millstream_cache::Lookup;
-use millstream_conf::model::{BuiltinContent, DavMethod, Handler, LocationId, Pass, Phases, Settings};
+use millstream_conf::model::{BuiltinContent, DavMethod, Handler, LocationId, Pass, Settings};
 use purge::Purging;
 use std::sync::Arc;
 
@@ -140,8 +140,7 @@ fn passed(request: &mut Request, proxy: &Pass) -> Option<Content> {
 
 #[inline]
 fn in_slices(request: &Request) -> Option<Content> {
-    let may_apply = request.location().settings.phases.has(Phases::SLICE);
-    (may_apply && slices::applies(request)).then_some(Content::Slices)
+    slices::applies(request).then_some(Content::Slices)
 }
 
 /// The same location with the zone that the request chooses; without a choice the upstream.

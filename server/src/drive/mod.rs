@@ -85,7 +85,10 @@ impl Left {
 }
 
 /// Carries on until the client has a response or is gone.
-pub async fn end(request: &mut Request, client: &mut Client, left: Left) {
+pub async fn end(request: &mut Request, client: &mut Client, mut left: Left) {
+    if poll_fn(|context| left.poll(context, request, client)).await.is_some() {
+        return;
+    }
     let step = match left {
         Left::Nothing => return,
         Left::Queued => {
@@ -94,12 +97,7 @@ pub async fn end(request: &mut Request, client: &mut Client, left: Left) {
             }
             return;
         }
-        Left::Begun(mut begun) => {
-            if poll_fn(|context| begun.poll(context, request, client)).await.is_some() {
-                return;
-            }
-            Step::Content(Content::Begun(begun))
-        }
+        Left::Begun(begun) => Step::Content(Content::Begun(begun)),
         Left::Step(step) => *step,
     };
     Box::pin(finish(request, client, step)).await;

@@ -2,7 +2,7 @@
 //!
 //! It is recorded as a [`Try`] from the moment it has a connection. Interim responses go to the client as they
 //! come (RFC 9110 §15.2). A response that arrives before the request's body is out ends the sending of it.
-//! Before: `search`, which chooses the server; next: `request_head`, what is sent; `answered`, what is made of the response.
+//! Before: `search`, which chooses the server; next: `request_head`, what is sent; `settling`, what is made of the response.
 
 use super::broken::{AttemptFailure, ExchangeFailure, broken};
 use super::opening::open;

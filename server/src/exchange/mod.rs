@@ -1,9 +1,9 @@
 //! The miss path: a request passed to an upstream server, its answer passed to the client and into the cache.
 //!
 //! ```text
-//! destination → request body → ask (attempts, retries) → final head ┬ 101 ─────── tunnel
-//!                                                                   ├ storable ── filling (and the client follows)
-//!                                                                   └ else ────── transfer
+//! destination → request body → search → asked (⟲ the next server) → final head ┬ 101 ─────── tunnel
+//!                                                                             ├ storable ── filling (and the client follows)
+//!                                                                             └ else ────── transfer
 //! ```
 //!
 //! What goes upstream is written anew from the parsed request, never copied. Nothing is sent to the client before a final
