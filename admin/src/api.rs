@@ -7,6 +7,7 @@
 //! POST …/caches/ZONE/purge    POST …/purge            purges, as the JSON body says (DELETE means the same)
 //! GET  …/explain?url=URL&header=Name:value            why this URL is answered as it is
 //! GET  …/misses                                       why requests were not answered from the cache, by location
+//! GET  …/shadow                                       what a cache could serve of the locations with `shadow on`
 //! GET  …/metrics                                      all that is counted, as Prometheus reads it
 //! GET  …/live                                         the last hour, then a frame a second (server-sent events)
 //! ```
@@ -18,7 +19,7 @@ use crate::live::{self, tables};
 use crate::refusal::{ApiRefusal, refuse};
 use crate::resource::{self, Resource};
 use crate::status::{self, Subject};
-use crate::{dashboard, endpoints, explain, metrics, misses, purging, readiness, servers};
+use crate::{dashboard, endpoints, explain, metrics, misses, purging, readiness, servers, shadow};
 use millstream_conf::model::{Api, Handler, Write};
 use millstream_server::client::{BodyProgress, Client, ClientFailure};
 use millstream_server::content::api::Answering;
@@ -29,7 +30,7 @@ use millstream_server::right;
 use millstream_wire::{FieldId, Method};
 
 /// Children of a version besides the figures of NGINX Plus.
-const BESIDE_STATUS: [&str; 6] = ["http", "purge", "explain", "misses", "metrics", "live"];
+const BESIDE_STATUS: [&str; 7] = ["http", "purge", "explain", "misses", "shadow", "metrics", "live"];
 
 const LONGEST_BODY: usize = 64 * 1024;
 
@@ -153,6 +154,10 @@ async fn read(request: &mut Request, client: &mut Client, resource: Resource) ->
         }
         Resource::Asset(_) | Resource::Health | Resource::Readiness | Resource::Purge(_) => Err(no_path()),
         Resource::Misses => Ok(json(request, client, 200, &misses::all(&request.generation.shared)).await),
+        Resource::Shadow => {
+            let report = shadow::report(request).await?;
+            Ok(json(request, client, 200, &report).await)
+        }
         Resource::Metrics => Ok(metrics::answer(request, client).await),
         Resource::Explain => {
             let explanation = explain::answer(request).await?;

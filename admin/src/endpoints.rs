@@ -60,6 +60,9 @@ const EXPLAINED: &[(&str, &str, bool)] = &[
     ("header", "A request header field, as Name:value; can be repeated.", false),
 ];
 
+const SHADOWED: &[(&str, &str, bool)] =
+    &[("stale_budget", "Stale hits per hit that are allowed, such as 0.1%, which is the default.", false)];
+
 const fn get(says: &'static str, answers: &'static [(u16, AnswerBody)]) -> Operation {
     Operation {
         method: Method::Get,
@@ -182,6 +185,10 @@ static ENDPOINTS: &[Endpoint] = endpoints! {
         ..get("Explains how a request for a URL is handled.", &[(200, AnswerBody::Json("Explanation")), (400, REFUSED), (404, REFUSED)])
     }];
     "/api/9/misses" => [get("Why requests missed the cache, by location.", json!("Misses"))];
+    "/api/9/shadow" => [Operation {
+        query: SHADOWED,
+        ..get("What a cache could serve of the locations with shadow on.", &[(200, AnswerBody::Json("ShadowReport")), (400, REFUSED), (404, REFUSED)])
+    }];
     "/api/9/metrics" => [get("The same as /metrics.", &[(200, METRICS)])];
 };
 
@@ -211,6 +218,7 @@ fn path(resource: &Resource) -> Option<String> {
         Resource::Purge(Some(_)) => "/api/9/http/caches/{zone}/purge".to_owned(),
         Resource::Explain => "/api/9/explain".to_owned(),
         Resource::Misses => "/api/9/misses".to_owned(),
+        Resource::Shadow => "/api/9/shadow".to_owned(),
         Resource::Metrics => "/metrics".to_owned(),
         Resource::Asset(asset) => format!("/{}", asset.name()),
         Resource::Live => "/live".to_owned(),

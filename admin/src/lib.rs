@@ -15,6 +15,7 @@ pub mod purging;
 mod servers;
 pub mod explain;
 mod misses;
+mod shadow;
 pub mod snapshot;
 mod metrics;
 mod readiness;

@@ -28,6 +28,7 @@ enum LiveEnd {
 pub fn tables(shared: &Shared) -> Value {
     let mut tables = status::tables(shared);
     tables["misses"] = serde_json::to_value(misses::most_valuable(shared)).unwrap_or_default();
+    tables["shadow"] = shared.zones.shadows.zone().map_or(Value::Null, |zone| Value::clone(&zone.latest()));
     tables
 }
 

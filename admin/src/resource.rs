@@ -18,6 +18,7 @@ pub enum Resource {
     Purge(Option<String>),
     Explain,
     Misses,
+    Shadow,
     Metrics,
     Asset(Asset),
     Live,
@@ -73,6 +74,7 @@ fn named(path: &str) -> Option<Resource> {
         ["purge"] => Resource::Purge(None),
         ["explain"] => Resource::Explain,
         ["misses"] => Resource::Misses,
+        ["shadow"] => Resource::Shadow,
         ["metrics"] => Resource::Metrics,
         ["live"] => Resource::Live,
         [name, ref rest @ ..] => {

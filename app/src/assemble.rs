@@ -24,6 +24,7 @@ use millstream_server::limit_zone::connections::ConnectionZone;
 use millstream_server::limit_zone::requests::RequestZone;
 use millstream_server::reads::Reads;
 use millstream_server::route::server_name::HostTable;
+use millstream_server::shadow_zone::Shadows;
 use millstream_server::status_zones::StatusZones;
 use millstream_telemetry::error_log::ErrorLogs;
 use millstream_telemetry::log_writer::LogWriter;
@@ -92,7 +93,8 @@ pub fn assemble(
     tell(&findings, &configuration, &logs.main);
     let hosts = http.listeners.iter().map(|listener| HostTable::new(http, listener)).collect();
     let (requests, connections) = limit_zones(http, previous);
-    let zones = Zones { stores, requests, connections, status: StatusZones::of(http, registry) };
+    let shadows = Shadows::of(http, previous.map(|shared| &shared.zones.shadows));
+    let zones = Zones { stores, requests, connections, status: StatusZones::of(http, registry), shadows };
     let bounds = Needs::of(&configuration).bounds(limits::nofile());
     let shared = Shared {
         number,

@@ -1,4 +1,4 @@
-//! The command line: nginx's letters, and `serve`, `import`, `purge`, `explain`, `top`, `bench`, `ladder`, `demo` and `capacity`.
+//! The command line: nginx's letters, and `serve`, `shadow`, `import`, `purge`, `explain`, `top`, `bench`, `ladder`, `demo` and `capacity`.
 //!
 //! Arguments in, a [`Command`] out; nothing is opened or started here. Next: `main`, whose match carries it out.
 //! [`described`] is the same line as data, for what is made of it: `man_page` and `completions`.
@@ -15,14 +15,18 @@ mod ladder;
 mod strangers;
 mod top;
 mod upstream;
+mod front;
+mod shadow;
 #[cfg(test)]
 mod tests;
 
 pub use bench::{ArrivalsOption, Bench, BenchVerb, Compare, DataOrder, Load};
 pub use capacity::Capacity;
 pub use domain::Domains;
+pub use front::Front;
 pub use import::Import;
 pub use ladder::{Demo, Ladder};
+pub use shadow::ShadowUrl;
 pub use strangers::{ClientAddress, PurgeBy};
 pub use top::Top;
 pub use upstream::UpstreamFlags;
@@ -45,6 +49,7 @@ pub enum Command {
     Signal(Options, SignalName),
     PrintConfig(ServeUrl),
     ServeUrl(ServeUrl),
+    ShadowUrl(Box<ShadowUrl>),
     Purge(Options, Purge),
     Explain(Options, Explain),
     Top(Options, Top),
@@ -144,6 +149,8 @@ struct Line {
 enum Verb {
     /// Put a cache in front of an API (without a URL, in front of an embedded demo API)
     Serve(Box<ServeUrl>),
+    /// Find out what of an API can be cached, on its own traffic; nothing is cached meanwhile
+    Shadow(Box<ShadowUrl>),
     /// Import an nginx configuration: check it, copy it, and report what differs
     Import(Import),
     /// Purge stored responses: URLs, prefixes, tags, or a whole zone
@@ -242,24 +249,18 @@ pub struct Explain {
 /// `serve URL …`.
 #[derive(Debug, Clone, Args)]
 pub struct ServeUrl {
-    /// The API: http://host:port, https://host or unix:/path.sock; several URLs share the load
-    pub urls: Vec<String>,
-    /// Listen on a port, address:port or unix:/path
-    #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
-    pub listen: String,
     #[command(flatten)]
-    pub domains: Domains,
+    pub front: Front,
     #[command(flatten)]
-    pub upstream: UpstreamFlags,
-    /// Serve the dashboard on a port, address:port or off (default: 127.0.0.1:8081 if free)
-    #[arg(long, value_name = "ADDRESS")]
-    pub dashboard: Option<String>,
-    /// Also allow this address or network to read the dashboard and /metrics (repeatable)
-    #[arg(long, value_name = "ADDRESS")]
-    pub dashboard_allow: Vec<String>,
-    /// Allow requests with Authorization: Bearer TOKEN to read the dashboard and purge through it
-    #[arg(long, env = "MILLSTREAM_API_TOKEN", hide_env_values = true, value_name = "TOKEN")]
-    pub dashboard_token: Option<String>,
+    pub caching: Caching,
+    /// Print the equivalent nginx.conf and exit
+    #[arg(long)]
+    pub print_config: bool,
+}
+
+/// What `serve` stores, and who may purge it.
+#[derive(Debug, Clone, Args)]
+pub struct Caching {
     /// Cache GET and HEAD responses without caching headers for this long, e.g. 1s
     #[arg(long, value_name = "TIME")]
     pub microcache: Option<String>,
@@ -275,48 +276,9 @@ pub struct ServeUrl {
     /// Memory for cached responses
     #[arg(long, default_value = "256m", value_name = "SIZE")]
     pub memory: String,
-    /// Worker threads: a number or auto
-    #[arg(long, default_value = "auto", value_name = "N")]
-    pub workers: String,
-    /// Maximum connections of each worker, including those to the API
-    #[arg(long, default_value = "4096", value_name = "N")]
-    pub connections: String,
-    /// Maximum size of a request body; 0 for no limit
-    #[arg(long, default_value = "128m", value_name = "SIZE")]
-    pub max_body: String,
-    /// Maximum size of the header of a request or response
-    #[arg(long, default_value = "64k", value_name = "SIZE")]
-    pub max_head: String,
-    /// Timeout for connecting to the API
-    #[arg(long, default_value = "5s", value_name = "TIME")]
-    pub connect_timeout: String,
-    /// Timeout between two reads from the API, and for an idle WebSocket
-    #[arg(long, default_value = "60s", value_name = "TIME")]
-    pub read_timeout: String,
-    /// Timeout between two writes to the API
-    #[arg(long, default_value = "60s", value_name = "TIME")]
-    pub send_timeout: String,
-    /// Timeout between two reads from or writes to a client
-    #[arg(long, default_value = "60s", value_name = "TIME")]
-    pub client_timeout: String,
-    /// Trust X-Forwarded-For, -Proto, -Host and X-Real-IP from this proxy: address, network or unix:
-    #[arg(long, value_name = "ADDRESS")]
-    pub trust_proxy: Vec<String>,
-    /// Send the client's address to the API (different addresses then share only public responses), or hide it
-    #[arg(long, default_value = "send", value_name = "send|hide")]
-    pub client_address: ClientAddress,
     /// Who may purge over HTTP: no one, programs on this machine (and all clients of a proxy on it), or clients with a token
     #[arg(long, default_value = "off", value_name = "off|local|token=FILE")]
     pub purge: PurgeBy,
-    /// If started by root, serve as this user (default: nobody)
-    #[arg(long, value_name = "USER")]
-    pub user: Option<String>,
-    /// Write an access log to this file
-    #[arg(long, value_name = "FILE")]
-    pub access_log: Option<PathBuf>,
-    /// Print the equivalent nginx.conf and exit
-    #[arg(long)]
-    pub print_config: bool,
 }
 
 /// Ends the process on a wrong command line, or if only help was requested.
@@ -391,6 +353,7 @@ fn meaning(line: Line) -> Command {
     match line.verb {
         Some(Verb::Serve(serve)) if serve.print_config => return Command::PrintConfig(*serve),
         Some(Verb::Serve(serve)) => return Command::ServeUrl(*serve),
+        Some(Verb::Shadow(shadow)) => return Command::ShadowUrl(shadow),
         Some(Verb::Purge(purge)) => return Command::Purge(purge.reach.options(), purge),
         Some(Verb::Bench(bench)) => return Command::Bench(bench),
         Some(Verb::Explain(explain)) => return Command::Explain(explain.reach.options(), explain),

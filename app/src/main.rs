@@ -47,6 +47,7 @@ mod worker;
 mod watchdog;
 mod reload;
 mod running;
+mod shadow;
 
 use cli::Command;
 use millstream_net::{allocator, privileges};
@@ -83,6 +84,7 @@ fn carry_out(command: Command) -> ExitCode {
         Command::Container(command) if container::prepare(&command) => carry_out(*command),
         Command::Container(_) => ExitCode::FAILURE,
         Command::ServeUrl(serve) => running::serve_url(&serve),
+        Command::ShadowUrl(shadow) => shadow::run(&shadow),
         Command::Run(options) => running::run(&options),
     }
 }

@@ -6,9 +6,9 @@
 // What goes to a terminal goes through `end` or `output`, which make it harmless.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
-mod end;
+pub mod end;
 mod stop;
-mod output;
+pub mod output;
 pub mod bench;
 pub mod ladder;
 pub mod demo;

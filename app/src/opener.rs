@@ -21,7 +21,7 @@ use millstream_net::file_watch::Watched;
 use millstream_net::guarded_path::Owner;
 use millstream_net::listener::Listening;
 use millstream_net::privileges::{self, Account};
-use millstream_net::{daemon, systemd};
+use millstream_net::{clock, daemon, systemd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, waitpid};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
@@ -34,7 +34,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const SIGNALS: [i32; 7] = [SIGHUP, SIGQUIT, SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGCHLD];
 /// Before a serving process that died is replaced.
@@ -78,6 +78,8 @@ pub struct Opener {
     is_daemon: bool,
     has_begun: bool,
     is_stopping: bool,
+    /// When to stop as on `QUIT`.
+    ends: Option<Instant>,
     note: Option<String>,
 }
 
@@ -140,8 +142,14 @@ impl Opener {
             waiting,
             has_begun: false,
             is_stopping: false,
+            ends: None,
             note: None,
         })
+    }
+
+    #[must_use]
+    pub fn ending(self, ends: Option<Instant>) -> Opener {
+        Opener { ends, ..self }
     }
 
     /// Splits off a serving process and works for it until it ends for good. Returns in both processes.
@@ -202,6 +210,10 @@ impl Opener {
             if signalled {
                 self.forward(served);
             }
+            if self.left().is_some_and(|left| left.is_zero()) {
+                self.is_stopping = true;
+                self.pass_on(served, SIGQUIT);
+            }
             if asked && !self.answer_one(served) {
                 // It has ended, or speaks no more as one of ours does.
                 listens = false;
@@ -223,7 +235,8 @@ impl Opener {
         let watched = self.watched.as_ref().map(|(watched, _)| watched);
         polled.extend(listens.then(|| PollFd::new(&served.channel, PollFlags::IN)));
         polled.extend(watched.map(|watched| PollFd::new(watched, PollFlags::IN)));
-        match poll(&mut polled, None) {
+        let left = self.left().map(|left| Timespec::try_from(left).unwrap_or(Timespec::default()));
+        match poll(&mut polled, left.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -247,9 +260,19 @@ impl Opener {
                 SIGQUIT | SIGTERM | SIGINT => self.is_stopping = true,
                 _ => {}
             }
-            // A pipe takes thousands; one that has ended is waited for anyway.
-            _ = u8::try_from(signal).map(|signal| (&served.signals).write(&[signal]));
+            self.pass_on(served, signal);
         }
+    }
+
+    fn pass_on(&self, served: &Served, signal: i32) {
+        // A pipe takes thousands; one that has ended is waited for anyway.
+        _ = u8::try_from(signal).map(|signal| (&served.signals).write(&[signal]));
+    }
+
+    /// The time until it stops by itself.
+    fn left(&self) -> Option<Duration> {
+        let ends = self.ends.filter(|_| !self.is_stopping)?;
+        Some(ends.saturating_duration_since(clock::now()))
     }
 
     fn tell_of_change(&mut self) {

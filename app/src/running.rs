@@ -9,7 +9,7 @@ mod start;
 use crate::accepting::{self, Spread};
 use crate::account::with_default_user;
 use crate::assemble::assemble;
-use crate::cli::ServeUrl;
+use crate::cli::{Caching, Front, ServeUrl};
 use crate::exporting::Exporting;
 use crate::health::Checker;
 use crate::issuing::Issuing;
@@ -58,13 +58,24 @@ pub fn run(options: &Options) -> ExitCode {
     let again = options.clone();
     let changes = privileges::may_change_user();
     let loaded = with_default_user(load(options), changes);
-    start(Box::new(move || with_default_user(load(&again), changes)), loaded, |_| None, |_, _| {})
+    start(Box::new(move || with_default_user(load(&again), changes)), loaded, |_| None, None, |_, _| {})
 }
 
-/// With the embedded demo API if no URL was given.
+/// `serve`: with the embedded demo API if no URL was given.
 pub fn serve_url(serve: &ServeUrl) -> ExitCode {
+    in_front(&serve.front, Some(&serve.caching), None, |_| {})
+}
+
+/// In front of an API; `caching`: `None` only observes; `lasts`: until it stops as on `QUIT`. `ready` is called in the process
+/// that serves, once it listens.
+pub fn in_front(
+    front: &Front,
+    caching: Option<&Caching>,
+    lasts: Option<Duration>,
+    ready: impl FnOnce(&Shared),
+) -> ExitCode {
     opener::prepare();
-    let mut urls = serve.urls.clone();
+    let mut urls = front.urls.clone();
     let mut bound = None;
     if urls.is_empty() {
         match millstream_origin::bind() {
@@ -75,7 +86,7 @@ pub fn serve_url(serve: &ServeUrl) -> ExitCode {
             Err(error) => return complain(&format!("cannot start the demo API: {error}")),
         }
     }
-    let socket = serve_url::sockets::own(&serve_url::address_of(serve));
+    let socket = serve_url::sockets::own(&serve_url::address_of(front));
     if let Err(why) = &socket {
         eprintln!(
             "millstream: [warn] no control socket: {why}; millstream purge, explain and top cannot find this process. \
@@ -84,25 +95,28 @@ pub fn serve_url(serve: &ServeUrl) -> ExitCode {
     }
     let socket = socket.ok();
     let changes = privileges::may_change_user();
-    let loaded = match serve_url::configuration(serve, &urls, socket.as_deref()) {
+    let loaded = match serve_url::configuration(front, caching, &urls, socket.as_deref()) {
         Ok(loaded) => with_default_user(loaded, changes),
         Err(message) => return complain(&message),
     };
-    let itself = loaded.configuration.as_ref().and_then(|found| serve_url::api::is_itself(serve, found));
-    if let Some(message) = serve_url::refusal(serve, &loaded).or(itself) {
+    let itself = loaded.configuration.as_ref().and_then(|found| serve_url::api::is_itself(front, found));
+    if let Some(message) = serve_url::refusal(front, caching, &loaded).or(itself) {
         return complain(&message);
     }
-    let (flags, for_again) = (serve.clone(), urls.clone());
-    let again = move || match serve_url::configuration(&flags, &for_again, socket.as_deref()) {
-        Ok(loaded) => with_default_user(loaded, changes),
-        Err(_) => Loaded::default(),
+    let flags = (front.clone(), caching.cloned(), urls.clone());
+    let again = move || {
+        let (front, caching, urls) = &flags;
+        match serve_url::configuration(front, caching.as_ref(), urls, socket.as_deref()) {
+            Ok(loaded) => with_default_user(loaded, changes),
+            Err(_) => Loaded::default(),
+        }
     };
     let dashboard =
         loaded.configuration.as_ref().and_then(|found| found.http.dashboard.as_ref()).map(Address::from);
-    let hint = |errors: &[OpenError]| serve_url::given::hint(serve, dashboard.as_ref(), errors);
+    let hint = |errors: &[OpenError]| serve_url::given::hint(front, dashboard.as_ref(), errors);
     let simulated = bound.is_some();
     let mut demo = None;
-    let code = start(Box::new(again), loaded, hint, |shared, listenings| {
+    let code = start(Box::new(again), loaded, hint, lasts, |shared, listenings| {
         // It has threads, which come after the change of the user; who connects before waits for it.
         match bound.map(|bound| bound.start(&DemoOptions::default())).transpose() {
             Ok(started) => demo = started,
@@ -110,8 +124,9 @@ pub fn serve_url(serve: &ServeUrl) -> ExitCode {
                 shared.logs.main.write(Level::Emerg, format_args!("cannot start the demo API: {error}"));
             }
         }
-        serve_url::greeting::greet(shared, listenings, serve, &urls, simulated);
+        serve_url::greeting::greet(shared, listenings, (front, caching), &urls, simulated);
         serve_url::api::look(shared, &urls);
+        ready(shared);
     });
     drop(demo);
     code

@@ -13,7 +13,7 @@ pub mod greeting;
 mod tests;
 
 use crate::check;
-use crate::cli::{ClientAddress, PurgeBy, ServeUrl};
+use crate::cli::{Caching, ClientAddress, Front, PurgeBy, ServeUrl};
 use millstream_conf::diagnostics::Severity;
 use millstream_conf::load::{Loaded, load_text};
 use std::fmt::Write;
@@ -28,8 +28,14 @@ const NO_DASHBOARD: &str = "    dashboard off;\n";
 /// API has it. Without one, an API would take this machine's address for the client's.
 const NO_ADDRESS: &str = "192.0.0.8";
 
-pub fn configuration(serve: &ServeUrl, urls: &[String], socket: Option<&Path>) -> Result<Loaded, String> {
-    let mut text = text(serve, urls)?;
+/// `caching`: `None` passes everything on and observes it.
+pub fn configuration(
+    front: &Front,
+    caching: Option<&Caching>,
+    urls: &[String],
+    socket: Option<&Path>,
+) -> Result<Loaded, String> {
+    let mut text = text(front, caching, urls)?;
     // It is no part of what --print-config prints: there a pid file says where the socket is.
     if let Some(socket) = socket {
         _ = writeln!(text, "control_socket {};", socket.display());
@@ -43,9 +49,10 @@ pub fn configuration(serve: &ServeUrl, urls: &[String], socket: Option<&Path>) -
 }
 
 pub fn print(serve: &ServeUrl) -> ExitCode {
+    let (front, caching) = (&serve.front, Some(&serve.caching));
     let urls =
-        if serve.urls.is_empty() { vec!["http://127.0.0.1:8000".to_owned()] } else { serve.urls.clone() };
-    let text = match text(serve, &urls) {
+        if front.urls.is_empty() { vec!["http://127.0.0.1:8000".to_owned()] } else { front.urls.clone() };
+    let text = match text(front, caching, &urls) {
         Ok(text) => text,
         Err(message) => {
             eprintln!("millstream: [emerg] {message}");
@@ -54,7 +61,7 @@ pub fn print(serve: &ServeUrl) -> ExitCode {
     };
     let loaded = load_text("serve", &text, Path::new("/"));
     print_text(&text);
-    match refusal(serve, &loaded) {
+    match refusal(front, caching, &loaded) {
         None => {
             check::report(&loaded, Severity::Warning);
             ExitCode::SUCCESS
@@ -67,7 +74,7 @@ pub fn print(serve: &ServeUrl) -> ExitCode {
 }
 
 /// What is wrong with the options' values, by option; `None` if the text loaded.
-pub fn refusal(serve: &ServeUrl, loaded: &Loaded) -> Option<String> {
+pub fn refusal(front: &Front, caching: Option<&Caching>, loaded: &Loaded) -> Option<String> {
     if loaded.configuration.is_some() {
         return None;
     }
@@ -76,7 +83,7 @@ pub fn refusal(serve: &ServeUrl, loaded: &Loaded) -> Option<String> {
     let mut told: Vec<String> = Vec::new();
     for finding in errors {
         let line = finding.span.map(|span| String::from_utf8_lossy(loaded.sources.line(span)));
-        let option = line.and_then(|line| given::behind(serve, &line)).map(|option| format!("{option}: "));
+        let option = line.and_then(|line| given::behind(front, caching, &line)).map(|option| format!("{option}: "));
         let help = finding.help.as_ref().map(|help| {
             // The directives that a user of the options writes as options.
             let help =
@@ -98,95 +105,122 @@ fn print_text(text: &str) {
     _ = std::io::stdout().write_all(text.as_bytes());
 }
 
-fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
-    for option in given::options(serve) {
-        plain(option.value).map_err(|why| format!("{}: {why}", option.name))?;
+fn text(front: &Front, caching: Option<&Caching>, urls: &[String]) -> Result<String, String> {
+    let frame = Frame::of(front, caching, urls)?;
+    let mut out = frame.http + &frame.server;
+    _ = write!(out, "        location / {{\n{}", frame.pass);
+    match caching {
+        Some(caching) => out += &stored(front, caching),
+        None => out += "            shadow on;\n",
     }
-    let upstream = Upstream::read(urls, &serve.upstream)?;
-    let mut out = String::new();
-    if let Some(user) = &serve.user {
-        _ = writeln!(out, "user {user};");
-    }
-    let log = match &serve.access_log {
-        Some(path) => {
-            let path = std::path::absolute(path).map_err(|error| format!("--access-log: {error}"))?;
-            let path = path.to_string_lossy();
-            let path = plain(&path).map_err(|why| format!("--access-log: {why}"))?;
-            format!("\"{path}\" combined buffer=64k flush=1s")
+    Ok(out + "        }\n    }\n}\n")
+}
+
+/// What is around the settings of a cache in the text.
+pub struct Frame {
+    /// Up to the server.
+    pub http: String,
+    /// The server up to its first location.
+    pub server: String,
+    /// The lines that pass a location's requests to the API.
+    pub pass: String,
+}
+
+impl Frame {
+    /// Fails for options whose values cannot stand in a configuration, or contradict each other.
+    pub fn of(front: &Front, caching: Option<&Caching>, urls: &[String]) -> Result<Frame, String> {
+        for option in given::options(front, caching) {
+            plain(option.value).map_err(|why| format!("{}: {why}", option.name))?;
         }
-        None => "off".to_owned(),
-    };
-    let dashboard = dashboard(serve, urls);
-    _ = write!(
-        out,
-        "worker_processes {};\nerror_log stderr {told};\ndaemon off;\n\
-         events {{ worker_connections {}; }}\nhttp {{\n    access_log {log};\n    keepalive_timeout 65;\n    max_ranges 16;\n{rights}{dashboard}{bounds}\n    \
-         gzip on;\n    gzip_vary on;\n    gzip_proxied any;\n    gzip_comp_level 2;\n    gzip_min_length 256;\n    \
-         gzip_types text/plain text/css text/xml text/javascript application/json application/javascript \
-         application/xml application/rss+xml image/svg+xml;\n\n    \
-         proxy_cache_path memory keys_zone=serve:32m memory={};\n\n{host_map}    upstream api {{\n",
-        serve.workers,
-        serve.connections,
-        serve.memory,
-        // What becomes of a certificate is worth a line.
-        told = if serve.domains.is_given() { "notice" } else { "warn" },
-        host_map = upstream.host_map(),
-        rights = rights(serve, !matches!(&*dashboard, "" | NO_DASHBOARD))?,
-        bounds = bounds(serve),
-    );
-    for server in &upstream.servers {
-        _ = writeln!(out, "        server {server} fail_timeout=1s;");
+        let upstream = Upstream::read(urls, &front.upstream)?;
+        let mut out = String::new();
+        if let Some(user) = &front.user {
+            _ = writeln!(out, "user {user};");
+        }
+        let log = match &front.access_log {
+            Some(path) => {
+                let path = std::path::absolute(path).map_err(|error| format!("--access-log: {error}"))?;
+                let path = path.to_string_lossy();
+                let path = plain(&path).map_err(|why| format!("--access-log: {why}"))?;
+                format!("\"{path}\" combined buffer=64k flush=1s")
+            }
+            None => "off".to_owned(),
+        };
+        let dashboard = dashboard(front, urls);
+        let rights = match caching {
+            Some(caching) => rights(caching, !matches!(&*dashboard, "" | NO_DASHBOARD))?,
+            None => String::new(),
+        };
+        let zone = caching.map_or_else(String::new, |caching| {
+            format!("    proxy_cache_path memory keys_zone=serve:32m memory={};\n\n", caching.memory)
+        });
+        _ = write!(
+            out,
+            "worker_processes {};\nerror_log stderr {told};\ndaemon off;\n\
+             events {{ worker_connections {}; }}\nhttp {{\n    access_log {log};\n    keepalive_timeout 65;\n    max_ranges 16;\n{rights}{dashboard}{bounds}\n    \
+             gzip on;\n    gzip_vary on;\n    gzip_proxied any;\n    gzip_comp_level 2;\n    gzip_min_length 256;\n    \
+             gzip_types text/plain text/css text/xml text/javascript application/json application/javascript \
+             application/xml application/rss+xml image/svg+xml;\n\n{zone}{host_map}    upstream api {{\n",
+            front.workers,
+            front.connections,
+            // What becomes of a certificate is worth a line.
+            told = if front.domains.is_given() { "notice" } else { "warn" },
+            host_map = upstream.host_map(),
+            bounds = bounds(front),
+        );
+        for server in &upstream.servers {
+            _ = writeln!(out, "        server {server} fail_timeout=1s;");
+        }
+        _ = write!(out, "        keepalive auto;\n    }}\n{}\n", domain::around(front)?);
+        let of_server = match front.domains.is_given() {
+            true => domain::of_server(&front.domains),
+            false => format!("        listen {};\n", listen_of(&front.listen)),
+        };
+        let server = format!("    server {{\n{of_server}");
+        let pass = upstream.pass(!front.trust_proxy.is_empty()) + &forwarded(front);
+        Ok(Frame { http: out, server, pass })
     }
-    _ = write!(
-        out,
-        "        keepalive auto;\n    }}\n{around}\n    server {{\n{of_server}        location / {{\n\
-         {pass}{forwarded}\n            proxy_cache serve;\n            \
-         proxy_cache_key \"{client}$request_uri\";\n            \
-         proxy_cache_lock on;\n            proxy_cache_fill_timeout 5s;\n\n",
-        around = domain::around(serve)?,
-        of_server = match serve.domains.is_given() {
-            true => domain::of_server(&serve.domains),
-            false => format!("        listen {};\n", listen_of(&serve.listen)),
-        },
-        pass = upstream.pass(!serve.trust_proxy.is_empty()),
-        forwarded = forwarded(serve),
-        client = if serve.trust_proxy.is_empty() {
-            "$scheme$http_host"
-        } else {
-            // The API makes its links of them, so each has an answer of its own.
-            "$forwarded_proto$forwarded_host$http_host"
-        },
-    );
-    out += &sharing(serve);
-    out += "            add_header X-Cache-Status $upstream_cache_status always;\n        }\n    }\n}\n";
-    Ok(out)
+}
+
+/// How responses are stored, and to whom they are served.
+fn stored(front: &Front, caching: &Caching) -> String {
+    let client = match front.trust_proxy.is_empty() {
+        true => "$scheme$http_host",
+        // The API makes its links of them, so each has an answer of its own.
+        false => "$forwarded_proto$forwarded_host$http_host",
+    };
+    format!(
+        "\n            proxy_cache serve;\n            proxy_cache_key \"{client}$request_uri\";\n            \
+         proxy_cache_lock on;\n            proxy_cache_fill_timeout 5s;\n\n{}            \
+         add_header X-Cache-Status $upstream_cache_status always;\n",
+        sharing(front, caching)
+    )
 }
 
 /// By default the dashboard never prevents the start, and avoids the ports of the API and of clients.
-fn dashboard(serve: &ServeUrl, urls: &[String]) -> String {
+fn dashboard(front: &Front, urls: &[String]) -> String {
     let of_port = |address: &str| {
         let digits = address.trim_end_matches('/').rsplit(':').next();
         digits.and_then(|digits| digits.parse().ok()) == Some(DASHBOARD_PORT)
     };
     // With a token, this machine needs it too: a proxy on it makes strangers look local.
     let mut rights: String =
-        serve.dashboard_token.iter().map(|token| format!("    api_token {token};\n")).collect();
-    if !serve.dashboard_allow.is_empty() {
+        front.dashboard_token.iter().map(|token| format!("    api_token {token};\n")).collect();
+    if !front.dashboard_allow.is_empty() {
         // Who is named may look beside this machine, whose rights would end with the first of these lines otherwise.
-        let others = serve.dashboard_allow.join(" ");
+        let others = front.dashboard_allow.join(" ");
         rights += &format!("    api_allow 127.0.0.1 ::1 unix: {others};\n");
     }
-    match &serve.dashboard {
+    match &front.dashboard {
         Some(off) if off == "off" => NO_DASHBOARD.to_owned(),
         Some(address) => format!("    dashboard {address};\n{rights}"),
-        None if of_port(&address_of(serve)) || urls.iter().any(|url| of_port(url)) => String::new(),
+        None if of_port(&address_of(front)) || urls.iter().any(|url| of_port(url)) => String::new(),
         None => format!("    dashboard 127.0.0.1:{DASHBOARD_PORT} optional;\n{rights}"),
     }
 }
 
-fn bounds(serve: &ServeUrl) -> String {
-    let ServeUrl { max_body, max_head, client_timeout, connect_timeout, read_timeout, send_timeout, .. } =
-        serve;
+fn bounds(front: &Front) -> String {
+    let Front { max_body, max_head, client_timeout, connect_timeout, read_timeout, send_timeout, .. } = front;
     let directives = [
         format!("client_max_body_size {max_body}"),
         format!("large_client_header_buffers 1 {max_head}"),
@@ -204,9 +238,9 @@ fn bounds(serve: &ServeUrl) -> String {
 }
 
 /// What the API learns about the client, from the connection or from a trusted proxy.
-fn forwarded(serve: &ServeUrl) -> String {
-    let trusted = serve.trust_proxy.join(" ");
-    let is_hidden = serve.client_address == ClientAddress::Hide;
+fn forwarded(front: &Front) -> String {
+    let trusted = front.trust_proxy.join(" ");
+    let is_hidden = front.client_address == ClientAddress::Hide;
     let (address, chain) = match trusted.is_empty() {
         _ if is_hidden => (NO_ADDRESS, NO_ADDRESS),
         true => ("$remote_addr", "$remote_addr"),
@@ -227,8 +261,8 @@ fn forwarded(serve: &ServeUrl) -> String {
 
 /// Who may purge over HTTP and by the dashboard. By default no one: behind a proxy on this machine every
 /// client looks local.
-fn rights(serve: &ServeUrl, has_dashboard: bool) -> Result<String, String> {
-    Ok(match &serve.purge {
+fn rights(caching: &Caching, has_dashboard: bool) -> Result<String, String> {
+    Ok(match &caching.purge {
         PurgeBy::Off => String::new(),
         PurgeBy::Local => {
             let of_api = if has_dashboard { "    api_allow local;\n" } else { "" };
@@ -245,29 +279,29 @@ fn rights(serve: &ServeUrl, has_dashboard: bool) -> Result<String, String> {
 }
 
 /// What of an unknown API may be shared, what is stored, and how stale it may be.
-fn sharing(serve: &ServeUrl) -> String {
+fn sharing(front: &Front, caching: &Caching) -> String {
     let mut lines = vec![
         "proxy_cache_credentials public".to_owned(),
         // Whoever adds fields in front of the API has it answer by them.
-        match serve.microcache.is_some() || !serve.trust_proxy.is_empty() {
+        match caching.microcache.is_some() || !front.trust_proxy.is_empty() {
             true => "proxy_cache_vary origin unlisted address".to_owned(),
             false => "proxy_cache_vary origin address".to_owned(),
         },
         "proxy_cache_use_stale error timeout updating http_500 http_502 http_503 http_504".to_owned(),
         "proxy_cache_background_update on".to_owned(),
-        format!("proxy_cache_stale_while_updating 100% max={}", serve.stale),
-        format!("proxy_cache_stale_if_error {}", serve.stale_if_error),
+        format!("proxy_cache_stale_while_updating 100% max={}", caching.stale),
+        format!("proxy_cache_stale_if_error {}", caching.stale_if_error),
         "proxy_cache_invalidation rate=1r/s".to_owned(),
     ];
-    if !serve.ignore_args.is_empty() {
-        lines.push(format!("proxy_cache_ignore_args {}", serve.ignore_args.join(" ")));
+    if !caching.ignore_args.is_empty() {
+        lines.push(format!("proxy_cache_ignore_args {}", caching.ignore_args.join(" ")));
     }
-    lines.extend(serve.microcache.as_ref().map(|time| format!("proxy_cache_valid 200 301 302 404 {time}")));
+    lines.extend(caching.microcache.as_ref().map(|time| format!("proxy_cache_valid 200 301 302 404 {time}")));
     lines.iter().map(|line| format!("            {line};\n")).collect()
 }
 
-pub fn address_of(serve: &ServeUrl) -> String {
-    if serve.domains.is_given() { domain::address(&serve.domains) } else { listen_of(&serve.listen) }
+pub fn address_of(front: &Front) -> String {
+    if front.domains.is_given() { domain::address(&front.domains) } else { listen_of(&front.listen) }
 }
 
 /// A port alone listens on loopback only, an address alone gets the default port.

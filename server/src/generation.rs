@@ -11,6 +11,7 @@ use crate::reads::Reads;
 use crate::recorder::Recorder;
 use crate::route::last_host::LastHost;
 use crate::route::server_name::HostTable;
+use crate::shadow_zone::Shadows;
 use crate::status_zones::StatusZones;
 use millstream_acme::Acme;
 use millstream_cache::{Front, Store};
@@ -78,6 +79,7 @@ pub struct Zones {
     /// One per `Http::connection_zones`.
     pub connections: Vec<Arc<ConnectionZone>>,
     pub status: StatusZones,
+    pub shadows: Shadows,
 }
 
 pub struct SharedLogs {

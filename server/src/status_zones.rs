@@ -85,7 +85,8 @@ fn shown(server: &Server) -> &str {
     if server.name.is_empty() { "_" } else { &server.name }
 }
 
-fn location_name(server: &Server, matches: &LocationMatch) -> String {
+/// Such as `example.com /api/`.
+pub fn location_name(server: &Server, matches: &LocationMatch) -> String {
     let server = shown(server);
     match matches {
         LocationMatch::Server => server.to_owned(),

@@ -23,8 +23,12 @@ fn main() {
     for seed in first..first + histories {
         let mut history = world::history(seed, world::endpoint::ALL, requests as usize, budget);
         if arguments.get(3).is_some_and(|text| text == "report") {
-            let front = Front { listen: "127.0.0.1:8080", url: "http://127.0.0.1:8000" };
-            println!("{}\n{}", history.report.table(), history.report.configuration(0, front));
+            let front = Front {
+                http: "events {}\nhttp {\n",
+                server: "    server {\n        listen 127.0.0.1:8080;\n",
+                pass: "            proxy_pass http://127.0.0.1:8000;\n",
+            };
+            println!("{}\n{}", history.report.json(), history.report.configuration(0, front));
         }
         let score = judge(&mut history, seed, budget);
         for line in score.leaks.iter().chain(&score.missed).chain(&score.wrong_lifetimes) {

@@ -6,17 +6,19 @@
 use crate::dimension::Sort;
 use crate::paths::{Fold, Segment};
 use crate::report::{Report, RouteReport, fits, order};
-use crate::table::{grouped, time};
+use crate::words::{grouped, time};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Where the configuration listens and what it is in front of.
+/// What the configuration has around its caches, as text.
 #[derive(Debug, Clone, Copy)]
 pub struct Front<'a> {
-    /// Such as `127.0.0.1:8080`.
-    pub listen: &'a str,
-    /// Such as `http://127.0.0.1:8000`.
-    pub url: &'a str,
+    /// Up to the server: `events {}`, `http {` and what is in it.
+    pub http: &'a str,
+    /// The server up to its first location.
+    pub server: &'a str,
+    /// The lines that pass a location's requests to the API.
+    pub pass: &'a str,
 }
 
 impl Report {
@@ -29,7 +31,7 @@ impl Report {
             routes.iter().copied().filter(|route| route.keep_seconds.is_some()).collect();
         let mut text = format!(
             "# Written by millstream shadow {}: {} requests in {}, {} of {} routes cached, {} of {} API time saved.\n\
-             events {{}}\nhttp {{\n",
+             {}",
             self.millstream,
             grouped(self.totals.requests),
             time(self.duration_seconds),
@@ -37,6 +39,7 @@ impl Report {
             self.totals.routes,
             time(self.totals.saved_seconds),
             time(self.totals.api_seconds),
+            front.http,
         );
         text.push_str("    proxy_cache_path memory keys_zone=shadow:32m memory=256m;\n");
         for (variable, source) in flags(&cached) {
@@ -45,7 +48,7 @@ impl Report {
                 "    map {source} {variable} {{ \"\" \"\"; default 1; }}  # whether it is present, not its value"
             );
         }
-        _ = write!(text, "\n    server {{\n        listen {};\n", front.listen);
+        _ = write!(text, "\n{}", front.server);
         for route in &routes {
             let is_cached = route.keep_seconds.is_some();
             if is_cached || cached.iter().any(|other| overlap(route, other)) {
@@ -54,8 +57,8 @@ impl Report {
         }
         _ = write!(
             text,
-            "\n        # all other paths: not cached\n        location / {{\n            proxy_pass {};\n        }}\n    }}\n}}\n",
-            front.url
+            "\n        # all other paths: not cached\n        location / {{\n{}        }}\n    }}\n}}\n",
+            front.pass
         );
         text
     }
@@ -123,7 +126,7 @@ fn write_location(text: &mut String, route: &RouteReport, routes: &[&RouteReport
     );
     let operator = if is_exact { "=" } else { "~" };
     _ = writeln!(text, "        location {operator} \"{path}\" {{");
-    _ = writeln!(text, "            proxy_pass {};", front.url);
+    text.push_str(front.pass);
     let mut line = |directive: String, evidence: &str| {
         _ = writeln!(text, "            {directive};  # {evidence}");
     };

@@ -8,6 +8,7 @@ use crate::distinct::Distinct;
 use crate::hash::Key;
 use crate::names;
 use crate::request::{Request, arguments, cookies};
+use millstream_wire::accept_encoding::{self, AcceptEncoding};
 use std::collections::HashMap;
 
 pub(crate) const MOST: usize = 48;
@@ -190,7 +191,7 @@ impl Dimensions {
                     self.add(key, &mut values, Sort::Cookie, name, value);
                 }
             } else if !names::is_of_the_message(name) && !value.is_empty() {
-                self.add(key, &mut values, Sort::Field, name, value);
+                self.add(key, &mut values, Sort::Field, name, as_asked(name, value));
             }
         }
         for (name, value) in arguments(request.query) {
@@ -281,6 +282,14 @@ impl Dimensions {
             + self.list.capacity() * (size_of::<Dimension>() + 64)
             + self.numbers.capacity() * 24
     }
+}
+
+/// What a cache asks the API by: of Accept-Encoding, the class of clients that share responses.
+fn as_asked<'f>(name: &[u8], value: &'f [u8]) -> &'f [u8] {
+    if !name.eq_ignore_ascii_case(b"accept-encoding") {
+        return value;
+    }
+    accept_encoding::class(std::iter::once(value)).and_then(AcceptEncoding::class_field).unwrap_or(value)
 }
 
 /// The dimensions in which two requests differ.

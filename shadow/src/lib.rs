@@ -29,7 +29,7 @@ mod sample;
 mod shadow;
 mod verdict;
 pub mod report;
-mod table;
+pub mod words;
 pub mod configuration;
 
 pub use digest::LONGEST_READ;

@@ -1,7 +1,7 @@
 //! The report as values, as JSON with a published schema, and what its plan does with a request.
 //!
 //! It contains no value of a request or response: names, counts, and words of paths that five clients have used. Before:
-//! `verdict`; next: `table` and `configuration`, which print it.
+//! `verdict`; next: `words` and `configuration`, which print it.
 
 use crate::dimension::Sort;
 use crate::paths::{Fold, Segment};
@@ -33,6 +33,8 @@ pub struct Report {
     /// Stale hits per hit that were allowed.
     pub stale_budget: f64,
     pub totals: Totals,
+    /// Their numbers are those of the routes; empty if nobody named them.
+    pub locations: Vec<String>,
     /// The most valuable ones first: requests times API time.
     pub routes: Vec<RouteReport>,
 }
@@ -148,8 +150,14 @@ impl Report {
             duration_seconds: shadow.last.saturating_sub(shadow.first) as f64 / 1_000.0,
             stale_budget: budget,
             totals,
+            locations: Vec::new(),
             routes,
         }
+    }
+
+    /// With the names of the locations, by their numbers.
+    pub fn naming(self, locations: Vec<String>) -> Report {
+        Report { locations, ..self }
     }
 
     pub fn json(&self) -> String {

@@ -345,11 +345,25 @@ const MISSED_URL = [
   { name: "last cause", left: true, wide: true, value: (row) => row.text },
 ];
 
+const span = (seconds) => milliseconds(seconds * 1000);
+
+const SHADOW = [
+  { name: "route", left: true, value: (row) => row.route, show: (route, row) => ({ text: route + row.location, parts: [route, make("br"), make("small", {}, row.location)] }) },
+  { name: "requests", value: (row) => row.requests, show: short },
+  { name: "API time", first: true, value: (row) => row.api_seconds, show: span },
+  { name: "keep for", hint: "how long a cache may keep responses", value: (row) => row.keep_seconds, show: (seconds, row) => (seconds !== null ? seconds + " s" : row.needs ? "not yet" : "never") },
+  { name: "hit ratio", hint: "95 % interval", value: (row) => row.hit_ratio[1], show: (_, row) => (row.keep_seconds === null ? "–" : row.hit_ratio.map((share) => (share * 100).toFixed(0)).join(" to ") + " %") },
+  { name: "saved", hint: "API time that a cache would save", value: (row) => row.saved_seconds, show: (seconds, row) => (row.keep_seconds === null ? "–" : span(seconds)) },
+  { name: "varies by", left: true, wide: true, value: (row) => [...row.varies_by, ...row.ignores.map((name) => "not " + name)].join(", "), show: (text) => text || "–" },
+  { name: "verdict", left: true, wide: true, value: (row) => row.reason },
+];
+
 const shown = {};
 
 function prepareTables() {
   shown.misses = new Table("misses", "no request missed the cache yet", MISS);
   shown.urls = new Table("urls", "no misses yet", MISSED_URL);
+  shown.shadow = new Table("shadow", "no requests yet", SHADOW);
   shown.upstreams = new Table("upstreams", "no upstream is configured", UPSTREAM);
   shown.caches = new Table("caches", "no cache is configured: define one with proxy_cache_path", CACHE);
   shown.locations = new Table("locations", "no requests yet", [...ZONE, ...LOCATION]);
@@ -375,6 +389,15 @@ function fillMisses() {
       ({ key: location.at + prefix + cause, location: location.name, at: location.at, text: prefix + text, help, count, mean }))));
   shown.misses.fill(rows);
   shown.urls.fill(tables.misses.flatMap(({ location, urls }) => (urls || []).map((row) => ({ ...row, key: location.at + " " + row.url }))));
+}
+
+/** What a cache could serve, where a location is observed for it. */
+function fillShadow() {
+  const report = tables.shadow;
+  $("shadow").hidden = $("shadow-link").hidden = !report;
+  if (!report) return;
+  const named = (row) => report.locations[row.location] || "";
+  shown.shadow.fill(report.routes.map((row) => ({ ...row, location: named(row), key: named(row) + " " + row.route })));
 }
 
 function fillNotes() {
@@ -404,6 +427,7 @@ function draws() {
     if (tables) {
       fillTables();
       fillMisses();
+      fillShadow();
     }
     fillNotes();
   });

@@ -82,9 +82,9 @@ fn serve_takes_urls_and_flags() {
     else {
         panic!("it is a command line")
     };
-    assert_eq!(serve.urls, ["http://a:1", "unix:/b"]);
-    assert_eq!((serve.listen.as_str(), serve.workers.as_str()), ("9000", "2"));
-    assert_eq!(serve.microcache.as_deref(), Some("1s"));
+    assert_eq!(serve.front.urls, ["http://a:1", "unix:/b"]);
+    assert_eq!((serve.front.listen.as_str(), serve.front.workers.as_str()), ("9000", "2"));
+    assert_eq!(serve.caching.microcache.as_deref(), Some("1s"));
     assert!(matches!(command("serve --print-config"), Ok(Command::PrintConfig(_))));
     assert!(command("serve --memory").is_err());
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 const INTERRUPTED: u8 = 130;
 
 #[derive(Debug)]
-pub(super) enum End {
+pub enum End {
     Wrong(String),
     /// By the user; the text says what that means.
     Stopped(&'static str),
@@ -16,7 +16,7 @@ pub(super) enum End {
 
 impl End {
     /// For a command that starts other processes.
-    pub(super) const STOPPED: End = End::Stopped("; all processes started for the measurement have ended");
+    pub const STOPPED: End = End::Stopped("; all processes started for the measurement have ended");
 }
 
 impl From<Unmeasured> for End {
@@ -34,7 +34,7 @@ impl From<String> for End {
     }
 }
 
-pub(super) fn status(done: Result<ExitCode, End>) -> ExitCode {
+pub fn status(done: Result<ExitCode, End>) -> ExitCode {
     done.unwrap_or_else(|end| match end {
         End::Wrong(why) => {
             tell(&why);
@@ -47,7 +47,7 @@ pub(super) fn status(done: Result<ExitCode, End>) -> ExitCode {
     })
 }
 
-pub(super) fn tell_unoptimised() {
+pub fn tell_unoptimised() {
     if cfg!(debug_assertions) {
         tell(
             "this build is not optimised: its figures are several times too low (build it with cargo build --release)",
@@ -56,7 +56,7 @@ pub(super) fn tell_unoptimised() {
 }
 
 #[allow(clippy::print_stderr, reason = "the one place where these commands do")]
-pub(super) fn tell(words: &str) {
+pub fn tell(words: &str) {
     let line = format!("millstream: {}", terminal::visible(words));
     eprintln!("{}", terminal::fitting(&line, &std::io::stderr()));
 }

@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug)]
-pub(super) struct Output {
+pub struct Output {
     json: Option<Place>,
     html: Option<Place>,
     exports: Vec<Place>,
@@ -35,7 +35,7 @@ struct Report {
 
 impl Output {
     /// Fails if both reports would go to standard output.
-    pub(super) fn open(json: Option<&Path>, html: Option<&Path>) -> Result<Output, End> {
+    pub fn open(json: Option<&Path>, html: Option<&Path>) -> Result<Output, End> {
         let (json, html) = (json.map(Place::open).transpose()?, html.map(Place::open).transpose()?);
         let output = Output { json, html, exports: Vec::new(), lost: OnceCell::new() };
         match (&output.json, &output.html) {
@@ -47,7 +47,7 @@ impl Output {
     }
 
     /// Adds a file, if named; fails if two would go to standard output.
-    pub(super) fn export(&mut self, path: Option<&Path>) -> Result<(), End> {
+    pub fn export(&mut self, path: Option<&Path>) -> Result<(), End> {
         let Some(path) = path else { return Ok(()) };
         if path == "-" && self.takes_standard_output() {
             return Err("only one report can be written to standard output".to_owned().into());
@@ -56,7 +56,7 @@ impl Output {
         Ok(())
     }
 
-    pub(super) fn write_exports(&mut self, texts: impl Iterator<Item = String>) -> Result<(), End> {
+    pub fn write_exports(&mut self, texts: impl Iterator<Item = String>) -> Result<(), End> {
         self.exports.iter_mut().zip(texts).try_for_each(|(place, text)| place.write(&text))
     }
 
@@ -65,7 +65,7 @@ impl Output {
         places.into_iter().any(|place| matches!(place, Place::Standard))
     }
 
-    pub(super) fn columns(&self) -> usize {
+    pub fn columns(&self) -> usize {
         match self.takes_standard_output() {
             true => terminal::columns(&io::stderr()),
             false => terminal::columns(&io::stdout()),
@@ -73,17 +73,17 @@ impl Output {
     }
 
     /// Folded for a terminal, see [`Output::put_whole`].
-    pub(super) fn put(&self, text: &str) {
+    pub fn put(&self, text: &str) {
         self.put_whole(&terminal::folded(text, self.columns()));
     }
 
-    pub(super) fn put_page(&self, page: &Page, is_verbose: bool) {
+    pub fn put_page(&self, page: &Page, is_verbose: bool) {
         self.put(&if is_verbose { page.text(self.columns()) } else { page.brief(self.columns()) });
     }
 
     /// On standard output, or on standard error if a report takes that. [`Output::write`] and [`Output::end`]
     /// report a failure.
-    pub(super) fn put_whole(&self, text: &str) {
+    pub fn put_whole(&self, text: &str) {
         let text = terminal::visible(text);
         let put = if self.takes_standard_output() {
             io::stderr().write_all(text.as_bytes())
@@ -96,7 +96,7 @@ impl Output {
         }
     }
 
-    pub(super) fn write(
+    pub fn write(
         &mut self,
         json: impl FnOnce() -> String,
         html: impl FnOnce() -> String,
@@ -107,7 +107,7 @@ impl Output {
     }
 
     /// Fails if text for the user was lost.
-    pub(super) fn end(&self) -> Result<(), End> {
+    pub fn end(&self) -> Result<(), End> {
         self.lost.get().map_or(Ok(()), |error| Err(unwritable(Path::new("standard output"), error)))
     }
 }

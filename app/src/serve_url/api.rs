@@ -3,7 +3,7 @@
 //! A start waits for no API, which may well come up later; but whoever forgot to start it, or named the wrong port, should not
 //! have to find out from a 502. Before: `serve_url`, which made the configuration.
 
-use crate::cli::ServeUrl;
+use crate::cli::Front;
 use millstream_conf::model::{Configuration, HostPort, Level, ListenAddress, PeerAddress};
 use millstream_server::generation::Shared;
 use millstream_telemetry::error_log::ErrorLogs;
@@ -16,10 +16,10 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// An error if the API is what `serve` itself listens on: every request would loop.
-pub fn is_itself(serve: &ServeUrl, configuration: &Configuration) -> Option<String> {
+pub fn is_itself(front: &Front, configuration: &Configuration) -> Option<String> {
     let servers = configuration.http.upstreams.iter().flat_map(|upstream| &upstream.servers);
     let listeners = || configuration.http.listeners.iter().map(|listener| &listener.address);
-    let own = servers.zip(&serve.urls).find(|(server, _)| {
+    let own = servers.zip(&front.urls).find(|(server, _)| {
         listeners().any(|listener| match (listener, &server.address) {
             (ListenAddress::Unix(own), PeerAddress::Unix(api)) => own == api,
             (ListenAddress::Tcp(own), PeerAddress::Tcp(api)) => reaches(*api, *own),
@@ -30,13 +30,13 @@ pub fn is_itself(serve: &ServeUrl, configuration: &Configuration) -> Option<Stri
         })
     });
     own.map(|(_, url)| {
-        if serve.domains.is_given() {
+        if front.domains.is_given() {
             return format!("{url} is the address that millstream itself listens on: specify the address of the API");
         }
         format!(
             "{url} is the address that millstream itself listens on (--listen {}): specify the address of the API, or \
              another address to listen on, such as --listen 8081",
-            serve.listen
+            front.listen
         )
     })
 }

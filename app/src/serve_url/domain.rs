@@ -3,7 +3,7 @@
 //! Before: `serve_url`, whose text these are in; next: `conf/src/features/acme.rs`, what they mean.
 
 use super::plain;
-use crate::cli::{Domains, ServeUrl};
+use crate::cli::{Domains, Front};
 use crate::state_folder;
 use millstream_net::listener::{Holder, OpenError};
 use std::env;
@@ -13,8 +13,8 @@ use std::net::UdpSocket;
 use std::path::PathBuf;
 
 /// The issuer, and the server that redirects to https. Empty without a domain.
-pub(super) fn around(serve: &ServeUrl) -> Result<String, String> {
-    let domains = &serve.domains;
+pub(super) fn around(front: &Front) -> Result<String, String> {
+    let domains = &front.domains;
     let Some(first) = domains.domain.first() else { return Ok(String::new()) };
     let mut out = String::from("\n    acme_issuer serve {\n");
     _ = writeln!(out, "        uri {};", domains.acme_server);

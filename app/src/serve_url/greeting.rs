@@ -1,14 +1,20 @@
 //! What `serve` says once it listens: where, in front of what, and how to try it.
 
-use crate::cli::{ClientAddress, PurgeBy, ServeUrl};
+use crate::cli::{Caching, ClientAddress, Front, PurgeBy};
 use millstream_conf::model::ListenAddress;
 use millstream_net::listener::Listening;
 use millstream_net::terminal;
 use millstream_server::generation::Shared;
 use std::sync::Arc;
 
-pub fn greet(shared: &Shared, listenings: &[Arc<Listening>], serve: &ServeUrl, urls: &[String], demo: bool) {
-    let (domains, microcache) = (&serve.domains.domain, serve.microcache.as_deref());
+pub fn greet(
+    shared: &Shared,
+    listenings: &[Arc<Listening>],
+    (front, caching): (&Front, Option<&Caching>),
+    urls: &[String],
+    demo: bool,
+) {
+    let domains = &front.domains.domain;
     let control = shared.configuration.main.control_socket.clone().map(ListenAddress::Unix);
     let dashboard = shared.configuration.http.dashboard.as_ref();
     let is_own = |address| Some(address) == control.as_ref() || Some(address) == dashboard;
@@ -16,43 +22,24 @@ pub fn greet(shared: &Shared, listenings: &[Arc<Listening>], serve: &ServeUrl, u
     let dashboard = listenings.iter().find(|listening| Some(listening.address()) == dashboard);
     let dashboard =
         dashboard.map(|listening| format!("dashboard: {}/\n", url_of(&listening.local().to_string())));
+    let dashboard = dashboard.unwrap_or_default();
     let at: Vec<String> = public.map(|listening| listening.local().to_string()).collect();
     let memory = shared.configuration.http.cache_zones.first().map_or(0, |zone| zone.memory >> 20);
-    let front =
+    let api =
         if demo { format!("an embedded demo API (simulated, {})", urls.join(", ")) } else { urls.join(", ") };
-    let also = microcache.map_or_else(
-        || "add --microcache 1s to store responses without caching headers for a second".to_owned(),
-        // A number alone counts seconds.
-        |time| {
-            let unit = if time.ends_with(|last: char| last.is_ascii_digit()) { " s" } else { "" };
-            format!("and GET and HEAD without cookies or credentials for {time}{unit}")
-        },
-    );
-    let address = match serve.client_address {
-        ClientAddress::Send => "responses without public or s-maxage are kept apart by client address",
-        ClientAddress::Hide => "the API does not receive client addresses, so clients share responses",
-    };
-    let purge = match serve.purge {
-        PurgeBy::Local if serve.trust_proxy.is_empty() => {
-            "programs on this machine may purge, and so may all clients of a local proxy that does not add \
-             X-Forwarded-For\n"
-        }
-        PurgeBy::Local => {
-            "programs on this machine may purge, but not from an address that --trust-proxy names\n"
-        }
-        PurgeBy::Off | PurgeBy::Token(_) => "",
+    let does = match caching {
+        Some(caching) => storing(front, caching, memory),
+        None => "caches nothing: it finds out which responses could be cached, and for how long\n".to_owned(),
     };
     if !domains.is_empty() {
         let named: Vec<String> = domains.iter().map(|name| format!("https://{name}")).collect();
         let told = format!(
-            "millstream {} for {} (listening on {}) in front of {front}\nthe certificate is issued and renewed \
-             automatically; the authority must be able to reach this machine at port 80 of {}\ncaches in memory \
-             ({memory} MiB) what the API's Cache-Control and Expires allow; {also}\n{address}\n{purge}{}Ctrl-C quits",
+            "millstream {} for {} (listening on {}) in front of {api}\nthe certificate is issued and renewed \
+             automatically; the authority must be able to reach this machine at port 80 of {}\n{does}{dashboard}Ctrl-C quits",
             env!("CARGO_PKG_VERSION"),
             named.join(", "),
             at.join(", "),
             domains.join(", "),
-            dashboard.unwrap_or_default(),
         );
         return say(&told);
     }
@@ -61,16 +48,41 @@ pub fn greet(shared: &Shared, listenings: &[Arc<Listening>], serve: &ServeUrl, u
         Some(path) => format!("--unix-socket {path} http://localhost/"),
         None => format!("{}/", urls.first().map_or("", String::as_str)),
     };
-    let told = format!(
-        "millstream {} on {} in front of {front}\n\
-         caches in memory ({memory} MiB) what the API's Cache-Control and Expires allow; {also}\n\
-             {address}\n\
-         {purge}{dashboard}try: curl -i {first}   (X-Cache-Status is HIT or MISS; Ctrl-C quits)",
-        env!("CARGO_PKG_VERSION"),
-        urls.join(", "),
-        dashboard = dashboard.unwrap_or_default(),
+    let end = match caching {
+        Some(_) => format!("try: curl -i {first}   (X-Cache-Status is HIT or MISS; Ctrl-C quits)"),
+        None => "send it the traffic of your API; Ctrl-C ends it with the report".to_owned(),
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    say(&format!("millstream {version} on {} in front of {api}\n{does}{dashboard}{end}", urls.join(", ")));
+}
+
+/// What is stored, and who may purge it.
+fn storing(front: &Front, caching: &Caching, memory: u64) -> String {
+    let also = caching.microcache.as_deref().map_or_else(
+        || "add --microcache 1s to store responses without caching headers for a second".to_owned(),
+        // A number alone counts seconds.
+        |time| {
+            let unit = if time.ends_with(|last: char| last.is_ascii_digit()) { " s" } else { "" };
+            format!("and GET and HEAD without cookies or credentials for {time}{unit}")
+        },
     );
-    say(&told);
+    let address = match front.client_address {
+        ClientAddress::Send => "responses without public or s-maxage are kept apart by client address",
+        ClientAddress::Hide => "the API does not receive client addresses, so clients share responses",
+    };
+    let purge = match caching.purge {
+        PurgeBy::Local if front.trust_proxy.is_empty() => {
+            "programs on this machine may purge, and so may all clients of a local proxy that does not add \
+             X-Forwarded-For\n"
+        }
+        PurgeBy::Local => {
+            "programs on this machine may purge, but not from an address that --trust-proxy names\n"
+        }
+        PurgeBy::Off | PurgeBy::Token(_) => "",
+    };
+    format!(
+        "caches in memory ({memory} MiB) what the API's Cache-Control and Expires allow; {also}\n{address}\n{purge}"
+    )
 }
 
 fn say(told: &str) {

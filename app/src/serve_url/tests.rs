@@ -8,7 +8,7 @@ use millstream_conf::model::{
 use std::time::Duration;
 
 fn serve(urls: &[&str]) -> ServeUrl {
-    ServeUrl {
+    let front = Front {
         urls: urls.iter().map(|&url| url.to_owned()).collect(),
         listen: "127.0.0.1:8080".into(),
         domains: Domains::default(),
@@ -16,11 +16,6 @@ fn serve(urls: &[&str]) -> ServeUrl {
         dashboard: None,
         dashboard_allow: Vec::new(),
         dashboard_token: None,
-        microcache: None,
-        ignore_args: Vec::new(),
-        stale: "10s".into(),
-        stale_if_error: "10m".into(),
-        memory: "256m".into(),
         workers: "auto".into(),
         max_body: "128m".into(),
         connections: "4096".into(),
@@ -31,15 +26,35 @@ fn serve(urls: &[&str]) -> ServeUrl {
         client_timeout: "60s".into(),
         trust_proxy: Vec::new(),
         client_address: ClientAddress::Send,
-        purge: PurgeBy::Off,
         user: None,
         access_log: None,
-        print_config: false,
-    }
+    };
+    let caching = Caching {
+        microcache: None,
+        ignore_args: Vec::new(),
+        stale: "10s".into(),
+        stale_if_error: "10m".into(),
+        memory: "256m".into(),
+        purge: PurgeBy::Off,
+    };
+    ServeUrl { front, caching, print_config: false }
+}
+
+fn changed(mut flags: ServeUrl, change: impl FnOnce(&mut ServeUrl)) -> ServeUrl {
+    change(&mut flags);
+    flags
+}
+
+fn read(serve: &ServeUrl, urls: &[String]) -> Result<Loaded, String> {
+    configuration(&serve.front, Some(&serve.caching), urls, None)
+}
+
+fn written(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
+    text(&serve.front, Some(&serve.caching), urls)
 }
 
 fn load(serve: &ServeUrl) -> Configuration {
-    let loaded = configuration(serve, &serve.urls, None).expect("the flags are good");
+    let loaded = configuration(serve, &serve.front.urls, None).expect("the flags are good");
     let findings: String =
         loaded.diagnostics.sorted().iter().map(|finding| finding.render(&loaded.sources)).collect();
     loaded.configuration.unwrap_or_else(|| panic!("{findings}"))
@@ -48,7 +63,7 @@ fn load(serve: &ServeUrl) -> Configuration {
 #[test]
 fn the_text_loads_without_a_warning_and_holds_what_is_promised() {
     let given = serve(&["http://127.0.0.1:8000"]);
-    let loaded = configuration(&given, &given.urls, None).expect("the flags are good");
+    let loaded = read(&given, &given.front.urls).expect("the flags are good");
     assert!(loaded.diagnostics.sorted().iter().all(|finding| finding.severity < Severity::Warning));
     let configuration = load(&given);
     assert_eq!(configuration.main.worker_processes, WorkerProcesses::Auto);
@@ -82,7 +97,7 @@ fn the_text_loads_without_a_warning_and_holds_what_is_promised() {
 #[test]
 fn microcache_keeps_credentials_out_and_fields_that_nobody_listed_apart() {
     let configuration =
-        load(&ServeUrl { microcache: Some("1s".into()), ..serve(&["http://127.0.0.1:8000"]) });
+        load(&changed(serve(&["http://127.0.0.1:8000"]), |flags| flags.caching.microcache = Some("1s".into())));
     let proxied = configuration.http.locations.iter().find_map(|location| location.settings.pass());
     let cache = proxied.and_then(|proxy| proxy.cache.as_ref()).expect("it caches");
     assert!(cache.valid.iter().all(|valid| valid.time == Duration::from_secs(1)) && !cache.valid.is_empty());
@@ -133,7 +148,7 @@ fn what_is_no_api_or_would_be_more_than_one_word_is_refused() {
         "http://a\nb",
         "http://a\"b",
     ] {
-        assert!(configuration(&serve(&[url]), &[url.to_owned()], None).is_err(), "{url:?}");
+        assert!(read(&serve(&[url]), &[url.to_owned()]).is_err(), "{url:?}");
     }
 }
 
@@ -153,7 +168,7 @@ fn a_url_with_more_than_a_host_is_refused_for_what_is_too_much() {
         ("https://8443", "write https://host:port"),
         ("http://", "write http://host:port"),
     ] {
-        let refused = text(&serve(&[url]), &[url.to_owned()]).expect_err(url);
+        let refused = written(&serve(&[url]), &[url.to_owned()]).expect_err(url);
         assert!(refused.ends_with(says), "{url}: {refused}");
     }
 }
@@ -168,7 +183,7 @@ fn a_client_without_a_host_asks_for_the_first_of_the_api() {
         (&["unix:/run/api.sock", "127.0.0.1:8001"], "127.0.0.1:8001"),
         (&["unix:/run/api.sock"], "localhost"),
     ] {
-        let text = text(&serve(urls), &serve(urls).urls).expect("the flags are good");
+        let text = written(&serve(urls), &serve(urls).front.urls).expect("the flags are good");
         let map = format!("map $http_host $api_host {{\n        \"\" {host};\n        default $http_host;");
         assert!(text.contains(&map) && text.contains("proxy_set_header Host $api_host;"), "{urls:?}: {text}");
     }
@@ -203,8 +218,8 @@ fn an_https_api_is_verified_by_its_name_which_it_gets_as_host() {
         ),
     ];
     for (urls, name, servers, host, tls_name) in cases {
-        let given = ServeUrl { upstream: flags(name), ..serve(urls) };
-        let text = text(&given, &given.urls).expect("the flags are good");
+        let given = changed(serve(urls), |given| given.front.upstream = flags(name));
+        let text = written(&given, &given.front.urls).expect("the flags are good");
         let has = |line: &str| assert!(text.contains(line), "{urls:?}: {line} in {text}");
         servers.iter().for_each(|server| has(&format!("server {server} fail_timeout=1s;")));
         has("proxy_pass https://api;");
@@ -221,8 +236,8 @@ fn an_https_api_is_verified_by_its_name_which_it_gets_as_host() {
         assert_eq!(text.contains("X-Forwarded-Host $http_host;"), is_own, "{urls:?}");
     }
     let insecure = UpstreamFlags { insecure_upstream: true, ..UpstreamFlags::default() };
-    let given = ServeUrl { upstream: insecure, ..serve(&["https://api.example"]) };
-    let text = text(&given, &given.urls).expect("the flags are good");
+    let given = changed(serve(&["https://api.example"]), |flags| flags.front.upstream = insecure);
+    let text = written(&given, &given.front.urls).expect("the flags are good");
     assert!(text.contains("proxy_ssl_verify off;") && !text.contains("trusted_certificate"), "{text}");
 }
 
@@ -247,8 +262,8 @@ fn https_urls_that_do_not_go_together_are_refused_with_what_to_write() {
         (&["http://a.example"], flags(ca), "--upstream-ca is for an https API"),
         (&["https://a.example"], flags(ca), "--upstream-ca /nowhere/ca.pem: No such file"),
     ] {
-        let given = ServeUrl { upstream, ..serve(urls) };
-        let Err(told) = text(&given, &given.urls) else { panic!("{urls:?} are taken") };
+        let given = changed(serve(urls), |flags| flags.front.upstream = upstream);
+        let Err(told) = written(&given, &given.front.urls) else { panic!("{urls:?} are taken") };
         assert!(told.contains(expected), "{urls:?}: {told}");
     }
 }
@@ -262,35 +277,30 @@ fn hostile_flag_values_never_become_directives() {
         let with = |change: fn(&mut ServeUrl, String)| {
             let mut flags = serve(&[]);
             change(&mut flags, value.to_owned());
-            configuration(&flags, &good, None).is_err()
+            read(&flags, &good).is_err()
         };
-        assert!(with(|flags, value| flags.listen = value), "--listen {value:?}");
-        assert!(with(|flags, value| flags.memory = value), "--memory {value:?}");
-        assert!(with(|flags, value| flags.workers = value), "--workers {value:?}");
-        assert!(with(|flags, value| flags.max_body = value), "--max-body {value:?}");
-        assert!(with(|flags, value| flags.max_head = value), "--max-head {value:?}");
-        assert!(with(|flags, value| flags.read_timeout = value), "--read-timeout {value:?}");
-        assert!(with(|flags, value| flags.client_timeout = value), "--client-timeout {value:?}");
-        assert!(with(|flags, value| flags.trust_proxy = vec![value]), "--trust-proxy {value:?}");
-        assert!(with(|flags, value| flags.user = Some(value)), "--user {value:?}");
-        assert!(with(|flags, value| flags.microcache = Some(value)), "--microcache {value:?}");
-        assert!(with(|flags, value| flags.stale = value), "--stale {value:?}");
-        assert!(with(|flags, value| flags.stale_if_error = value), "--stale-if-error {value:?}");
-        assert!(with(|flags, value| flags.upstream.upstream_name = Some(value)), "--upstream-name {value:?}");
-        assert!(with(|flags, value| flags.access_log = Some(value.into())), "--access-log {value:?}");
+        assert!(with(|flags, value| flags.front.listen = value), "--listen {value:?}");
+        assert!(with(|flags, value| flags.caching.memory = value), "--memory {value:?}");
+        assert!(with(|flags, value| flags.front.workers = value), "--workers {value:?}");
+        assert!(with(|flags, value| flags.front.max_body = value), "--max-body {value:?}");
+        assert!(with(|flags, value| flags.front.max_head = value), "--max-head {value:?}");
+        assert!(with(|flags, value| flags.front.read_timeout = value), "--read-timeout {value:?}");
+        assert!(with(|flags, value| flags.front.client_timeout = value), "--client-timeout {value:?}");
+        assert!(with(|flags, value| flags.front.trust_proxy = vec![value]), "--trust-proxy {value:?}");
+        assert!(with(|flags, value| flags.front.user = Some(value)), "--user {value:?}");
+        assert!(with(|flags, value| flags.caching.microcache = Some(value)), "--microcache {value:?}");
+        assert!(with(|flags, value| flags.caching.stale = value), "--stale {value:?}");
+        assert!(with(|flags, value| flags.caching.stale_if_error = value), "--stale-if-error {value:?}");
+        assert!(with(|flags, value| flags.front.upstream.upstream_name = Some(value)), "--upstream-name {value:?}");
+        assert!(with(|flags, value| flags.front.access_log = Some(value.into())), "--access-log {value:?}");
     }
 }
 
 #[test]
 fn a_value_of_the_wrong_kind_is_an_error_of_the_configuration() {
     for (memory, workers, microcache) in [("much", "auto", "1s"), ("1m", "many", "1s"), ("1m", "1", "soon")] {
-        let flags = ServeUrl {
-            memory: memory.into(),
-            workers: workers.into(),
-            microcache: Some(microcache.into()),
-            ..serve(&["http://127.0.0.1:8000"])
-        };
-        let loaded = configuration(&flags, &flags.urls, None).expect("each is one word");
+        let flags = changed(serve(&["http://127.0.0.1:8000"]), |flags| { flags.caching.memory = memory.into(); flags.front.workers = workers.into(); flags.caching.microcache = Some(microcache.into()); });
+        let loaded = read(&flags, &flags.front.urls).expect("each is one word");
         assert!(loaded.configuration.is_none(), "{memory} {workers} {microcache}");
     }
 }
@@ -299,29 +309,29 @@ fn a_value_of_the_wrong_kind_is_an_error_of_the_configuration() {
 fn what_is_wrong_with_a_value_is_told_by_the_name_of_its_option() {
     type Change = fn(&mut ServeUrl);
     let cases: [(Change, &str); 12] = [
-        (|flags| flags.listen = "abc".into(), "--listen abc: "),
-        (|flags| flags.workers = "many".into(), "--workers many: "),
-        (|flags| flags.memory = "much".into(), "--memory much: "),
-        (|flags| flags.max_body = "1x".into(), "--max-body 1x: "),
-        (|flags| flags.max_head = "1x".into(), "--max-head 1x: "),
-        (|flags| flags.connect_timeout = "5q".into(), "--connect-timeout 5q: "),
-        (|flags| flags.client_timeout = "5q".into(), "--client-timeout 5q: "),
-        (|flags| flags.microcache = Some("soon".into()), "--microcache soon: "),
-        (|flags| flags.stale = "1z".into(), "--stale 1z: "),
-        (|flags| flags.stale_if_error = "1z".into(), "--stale-if-error 1z: "),
-        (|flags| flags.trust_proxy = vec!["abc".into()], "--trust-proxy abc: "),
-        (|flags| flags.urls = vec!["http://127.0.0.1:99999".into()], "127.0.0.1:99999"),
+        (|flags| flags.front.listen = "abc".into(), "--listen abc: "),
+        (|flags| flags.front.workers = "many".into(), "--workers many: "),
+        (|flags| flags.caching.memory = "much".into(), "--memory much: "),
+        (|flags| flags.front.max_body = "1x".into(), "--max-body 1x: "),
+        (|flags| flags.front.max_head = "1x".into(), "--max-head 1x: "),
+        (|flags| flags.front.connect_timeout = "5q".into(), "--connect-timeout 5q: "),
+        (|flags| flags.front.client_timeout = "5q".into(), "--client-timeout 5q: "),
+        (|flags| flags.caching.microcache = Some("soon".into()), "--microcache soon: "),
+        (|flags| flags.caching.stale = "1z".into(), "--stale 1z: "),
+        (|flags| flags.caching.stale_if_error = "1z".into(), "--stale-if-error 1z: "),
+        (|flags| flags.front.trust_proxy = vec!["abc".into()], "--trust-proxy abc: "),
+        (|flags| flags.front.urls = vec!["http://127.0.0.1:99999".into()], "127.0.0.1:99999"),
     ];
     for (change, expected) in cases {
         let mut flags = serve(&["http://127.0.0.1:8000"]);
         change(&mut flags);
-        let loaded = configuration(&flags, &flags.urls, None).expect("each is one word");
-        let told = refusal(&flags, &loaded).expect("it is wrong");
+        let loaded = read(&flags, &flags.front.urls).expect("each is one word");
+        let told = refusal(&flags.front, Some(&flags.caching), &loaded).expect("it is wrong");
         assert!(told.contains(expected) && !told.contains("serve:"), "{told}");
         assert_eq!(told.lines().count(), 1, "once: {told}");
     }
-    let flags = ServeUrl { listen: "a;b".into(), ..serve(&["http://127.0.0.1:8000"]) };
-    let Err(told) = configuration(&flags, &flags.urls, None) else { panic!("it is no word") };
+    let flags = changed(serve(&["http://127.0.0.1:8000"]), |flags| flags.front.listen = "a;b".into());
+    let Err(told) = read(&flags, &flags.front.urls) else { panic!("it is no word") };
     assert!(told.starts_with("--listen: "), "{told}");
 }
 
@@ -338,8 +348,8 @@ fn an_api_that_is_where_serve_listens_itself_is_told_before_it_is_asked() {
         ("0.0.0.0:8080", "http://192.0.2.1:8080", false),
         ("unix:/run/a.sock", "unix:/run/b.sock", false),
     ] {
-        let flags = ServeUrl { listen: listen.into(), ..serve(&["http://127.0.0.9:1", url]) };
-        let told = api::is_itself(&flags, &load(&flags));
+        let flags = changed(serve(&["http://127.0.0.9:1", url]), |flags| flags.front.listen = listen.into());
+        let told = api::is_itself(&flags.front, &load(&flags));
         assert_eq!(told.is_some(), is_itself, "{listen} {url}");
         assert!(told.is_none_or(|told| told.starts_with(url) && told.contains("--listen")));
     }
@@ -347,7 +357,7 @@ fn an_api_that_is_where_serve_listens_itself_is_told_before_it_is_asked() {
 
 #[test]
 fn bounds_that_nobody_has_to_think_of_are_in_the_text() {
-    let text = text(&serve(&[]), &["http://127.0.0.1:8000".into()]).expect("the flags are good");
+    let text = written(&serve(&[]), &["http://127.0.0.1:8000".into()]).expect("the flags are good");
     for directive in ["max_ranges 16;", "server 127.0.0.1:8000 fail_timeout=1s;"] {
         assert!(text.contains(directive), "{directive} in {text}");
     }
@@ -355,7 +365,7 @@ fn bounds_that_nobody_has_to_think_of_are_in_the_text() {
 
 #[test]
 fn an_access_log_is_buffered() {
-    let flags = ServeUrl { access_log: Some("/tmp/access.log".into()), ..serve(&["http://127.0.0.1:8000"]) };
+    let flags = changed(serve(&["http://127.0.0.1:8000"]), |flags| flags.front.access_log = Some("/tmp/access.log".into()));
     let configuration = load(&flags);
     let file = &configuration.http.log_files[0];
     assert_eq!((file.target.file(), file.buffer), (Some(Path::new("/tmp/access.log")), Some(64 << 10)));
@@ -369,14 +379,14 @@ fn the_dashboard_is_where_nobody_else_is() {
     };
     let plain = || serve(&["http://127.0.0.1:8000"]);
     check(plain(), Some("127.0.0.1:8081"));
-    check(ServeUrl { dashboard: Some("9000".into()), ..plain() }, Some("127.0.0.1:9000"));
-    check(ServeUrl { dashboard: Some("off".into()), ..plain() }, None);
-    check(ServeUrl { listen: "8081".into(), ..plain() }, None);
-    check(ServeUrl { listen: "0.0.0.0:8081".into(), ..plain() }, None);
+    check(changed(plain(), |flags| flags.front.dashboard = Some("9000".into())), Some("127.0.0.1:9000"));
+    check(changed(plain(), |flags| flags.front.dashboard = Some("off".into())), None);
+    check(changed(plain(), |flags| flags.front.listen = "8081".into()), None);
+    check(changed(plain(), |flags| flags.front.listen = "0.0.0.0:8081".into()), None);
     check(serve(&["http://127.0.0.1:8081/"]), None);
-    let open = ServeUrl { dashboard: Some("0.0.0.0:9000".into()), ..plain() };
-    let loaded = configuration(&open, &open.urls, None).expect("the flags can be read");
-    assert!(refusal(&open, &loaded).is_some_and(|said| said.contains("--dashboard 0.0.0.0:9000")));
+    let open = changed(plain(), |flags| flags.front.dashboard = Some("0.0.0.0:9000".into()));
+    let loaded = read(&open, &open.front.urls).expect("the flags can be read");
+    assert!(refusal(&open.front, Some(&open.caching), &loaded).is_some_and(|said| said.contains("--dashboard 0.0.0.0:9000")));
 }
 
 #[test]
@@ -390,8 +400,8 @@ fn a_domain_is_tls_with_a_certificate_that_is_issued_and_whoever_speaks_plainly_
         contact: Some("me@a.example".into()),
         ..Domains::default()
     };
-    let given = ServeUrl { domains, ..serve(&["http://127.0.0.1:8000"]) };
-    let loaded = configuration(&given, &given.urls, None).expect("the flags are good");
+    let given = changed(serve(&["http://127.0.0.1:8000"]), |flags| flags.front.domains = domains);
+    let loaded = read(&given, &given.front.urls).expect("the flags are good");
     assert!(loaded.diagnostics.sorted().iter().all(|finding| finding.severity < Severity::Warning));
     let http = load(&given).http;
     let issuer = &http.acme_issuers[0];
@@ -408,8 +418,8 @@ fn a_domain_is_tls_with_a_certificate_that_is_issued_and_whoever_speaks_plainly_
     assert!(at(8443).ssl && !at(8080).ssl);
     assert_eq!(at(8080).servers.len(), 2, "one for the names, one for all others");
     // A port alone is one of every address.
-    let everywhere = Domains { https: "8443".into(), http: "8080".into(), ..given.domains.clone() };
-    let http = load(&ServeUrl { domains: everywhere, ..given.clone() }).http;
+    let everywhere = Domains { https: "8443".into(), http: "8080".into(), ..given.front.domains.clone() };
+    let http = load(&changed(given.clone(), |flags| flags.front.domains = everywhere)).http;
     let any: ListenAddress = ListenAddress::Tcp("0.0.0.0:8443".parse().expect("an address"));
     assert!(http.listeners.iter().any(|listener| listener.address == any && listener.ssl));
 }
@@ -432,9 +442,9 @@ fn what_is_wrong_with_a_domain_is_told_by_the_name_of_its_option_and_never_becom
                 ..Domains::default()
             };
             change(&mut domains, value.to_owned());
-            let given = ServeUrl { domains, ..serve(&["http://127.0.0.1:8000"]) };
-            configuration(&given, &given.urls, None)
-                .map(|loaded| refusal(&given, &loaded).unwrap_or_default())
+            let given = changed(serve(&["http://127.0.0.1:8000"]), |flags| flags.front.domains = domains);
+            read(&given, &given.front.urls)
+                .map(|loaded| refusal(&given.front, Some(&given.caching), &loaded).unwrap_or_default())
         };
         for hostile in ["1;user root", "8080; }", "x y", "$a", "'a'"] {
             assert!(with(hostile).is_err(), "{hostile}");

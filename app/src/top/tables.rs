@@ -86,6 +86,10 @@ pub const TABLES: &[Table] = &[
         nothing: "no errors or reloads since the start",
     },
     Table { name: "URLs", columns: URL, sorted: 1, rows: rows::urls, nothing: "no request missed the cache yet" },
+    Table {
+        name: "Shadow", columns: SHADOW, sorted: 2, rows: rows::shadow,
+        nothing: "no location is observed: write \"shadow on;\" in one that passes requests on",
+    },
 ];
 
 const MISS: &[Column] = &[
@@ -109,6 +113,38 @@ const URL: &[Column] = &[
     wide("last cause", |row| text(row.json["text"].as_str().unwrap_or_default())),
     left("location", |row| text(row.parent)),
 ];
+
+const SHADOW: &[Column] = &[
+    left("route", |row| text(row.name)),
+    right("requests", |row| count(row.json, "/requests")),
+    right("API time", |row| time(seconds(row.json, "/api_seconds"))),
+    right("keep for", |row| match number(row.json, "/keep_seconds") {
+        Some(seconds) => Cell { mark: Mark::Good, ..Cell::of(Some(seconds), |seconds| format!("{seconds:.0} s")) },
+        None if row.json["needs"].is_null() => text("never"),
+        None => text("not yet"),
+    }),
+    right("hit ratio", |row| {
+        let both = number(row.json, "/hit_ratio/0").zip(number(row.json, "/hit_ratio/1"));
+        let both = both.filter(|_| !row.json["keep_seconds"].is_null());
+        Cell::of(both.map(|(least, most)| f64::midpoint(least, most)), |share| percent(share, 1.0))
+    }),
+    right("saved", |row| {
+        time(seconds(row.json, "/saved_seconds").filter(|_| !row.json["keep_seconds"].is_null()))
+    }),
+    left("varies by", |row| text(&joined(&row.json["varies_by"]))),
+    wide("verdict", |row| text(row.json["reason"].as_str().unwrap_or_default())),
+    left("location", |row| text(row.parent)),
+];
+
+/// In milliseconds.
+fn seconds(json: &Value, pointer: &str) -> Option<f64> {
+    number(json, pointer).map(|seconds| seconds * 1_000.0)
+}
+
+fn joined(list: &Value) -> String {
+    let words = list.as_array().into_iter().flatten().filter_map(Value::as_str);
+    words.collect::<Vec<_>>().join(", ")
+}
 
 const PEER: &[Column] = &[
     left("server", |row| text(row.name)),

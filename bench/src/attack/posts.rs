@@ -1,5 +1,7 @@
-//! POSTs to a URL that many others ask for: each may empty the cache of it.
+//! POSTs to a URL that many others ask for: each may empty the cache of it. They come from an address of their own, since a client
+//! sees its own writes.
 
+use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -11,6 +13,7 @@ use crate::source::Source;
 use crate::wrk;
 
 const RATE: u32 = 20;
+const STRANGER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 9);
 /// Connections of the victims, and seconds of each of the two runs.
 const CONNECTIONS: u32 = 32;
 const SECONDS: u32 = 5;
@@ -50,7 +53,7 @@ async fn post(port: u16, over: &AtomicBool) {
     let mut ticks = tokio::time::interval(Duration::from_secs(1) / RATE);
     while !over.load(Ordering::SeqCst) {
         ticks.tick().await;
-        let Ok(mut visitor) = Visitor::connect(port).await else { continue };
+        let Ok(mut visitor) = Visitor::connect_from(STRANGER, port).await else { continue };
         // What it is answered does not matter.
         let _ = visitor.send(&request).await;
         if let Ok(answer) = visitor.head().await

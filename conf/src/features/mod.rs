@@ -81,6 +81,7 @@ pub mod satisfy;
 pub mod mirror;
 pub mod post_action;
 pub mod early_hints;
+pub mod shadow;
 pub mod secure_link;
 pub mod valid_referers;
 pub mod userid;
@@ -278,6 +279,8 @@ features! {
         charset "Response fields" CharsetLevel,
         trailers "Response fields" TrailersLevel,
         early_hints "Response fields" EarlyHintsLevel,
+        /// Whether it is on, where a request is passed on and not cached.
+        shadow "Shadow" ShadowLevel,
         limit_req "Limits" LimitReqLevel,
         limit_conn "Limits" LimitConnLevel,
         limit_rate "Limits" LimitRateLevel,

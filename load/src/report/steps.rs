@@ -91,12 +91,13 @@ impl Page {
         if !verdict.is_empty() {
             body += &format!("<section class=\"verdict\" aria-label=\"Verdict\">{verdict}</section>");
         }
-        if self.rows.is_empty() {
+        if self.rows.is_empty() && self.tables.is_empty() {
             body += &paragraphs(["Nothing was measured."]);
-        } else {
-            body += &(bars(&self.rows) + &section("The same in figures"));
-            body.extend(self.tables.iter().map(FigureTable::html));
         }
+        if !self.rows.is_empty() {
+            body += &(bars(&self.rows) + &section("The same in figures"));
+        }
+        body.extend(self.tables.iter().map(FigureTable::html));
         body += &paragraphs(self.notes.iter().map(String::as_str));
         page(&self.title, &self.title, &self.subtitle, &body)
     }

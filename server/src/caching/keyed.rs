@@ -19,6 +19,7 @@ use millstream_conf::model::{AddressValue, Credentials, Pass, ProxyCache, Templa
 use millstream_conf::variables::{Builtin, Source};
 use millstream_net::buffers;
 use millstream_telemetry::metrics::Counter;
+use millstream_wire::accept_encoding::{self, AcceptEncoding};
 use millstream_wire::cgi_name;
 use millstream_wire::client_address::is_client_address;
 use millstream_wire::connection::NamedFields;
@@ -284,11 +285,23 @@ fn evaluate(request: &Request, cache: &ProxyCache, key: &mut Vec<u8>) -> Result<
             parts.note(start, key.len());
         }
     };
-    let append = |variable: &Variable, key: &mut Vec<u8>| {
-        ignored_args::append(variable, request, &cache.ignored_args, key)
+    let append = |variable: &Variable, key: &mut Vec<u8>| match variable {
+        Variable::RequestHeader(name) if **name == *"accept-encoding" => {
+            append_codings(variable, request, key);
+        }
+        _ => ignored_args::append(variable, request, &cache.ignored_args, key),
     };
     variables::evaluate_key(&cache.key, key, append, more)
         .inspect_err(|TooLong| request.worker.metrics.add(Counter::CacheKeysTooLong, 1))
+}
+
+/// `$http_accept_encoding` is in the key as the upstream is asked: by the codings of the client's class.
+fn append_codings(variable: &Variable, request: &Request, key: &mut Vec<u8>) {
+    let lines = request.fields().all(FieldId::AcceptEncoding);
+    match accept_encoding::class(lines).and_then(AcceptEncoding::class_field) {
+        Some(field) => key.extend_from_slice(field),
+        None => _ = variables::append(variable, request, key),
+    }
 }
 
 const PART: &[u8] = b"\nPART ";

@@ -5,9 +5,10 @@
 use super::{Passing, answer_head};
 use crate::filter::charset;
 use crate::limits;
+use crate::watched::Watched;
 use millstream_conf::model::RequestSize;
 use millstream_net::clock;
-use millstream_upstream::{Connection, Turn};
+use millstream_upstream::{Connection, ExchangeError, Part, Turn};
 use millstream_wire::Fields;
 use millstream_wire::h1::head::ResponseHead;
 use std::time::Instant;
@@ -16,9 +17,35 @@ use std::time::Instant;
 pub(super) struct Answered {
     pub(super) connection: Box<Connection>,
     pub(super) turn: Turn,
+    watched: Option<Box<Watched>>,
 }
 
 impl Answered {
+    /// The head has been accepted: no other server is asked.
+    pub(super) fn of(
+        passing: &mut Passing<'_>,
+        connection: Box<Connection>,
+        mut turn: Turn,
+        head: &ResponseHead,
+    ) -> Answered {
+        passing.accepted(&mut turn);
+        let mut watched = passing.terms.watched.take();
+        if let Some(watched) = &mut watched {
+            watched.head(head.status, head.view(connection.head_bytes()));
+        }
+        Answered { connection, turn, watched }
+    }
+
+    /// See [`Connection::next_part`].
+    #[inline]
+    pub(super) fn next_part(&mut self) -> Result<Part<'_>, ExchangeError> {
+        let part = self.connection.next_part()?;
+        if let Some(watched) = &mut self.watched {
+            watched.part(&part);
+        }
+        Ok(part)
+    }
+
     pub(super) fn fields<'h>(&'h self, head: &'h ResponseHead) -> Fields<'h> {
         head.view(self.connection.head_bytes())
     }

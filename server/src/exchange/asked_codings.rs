@@ -8,9 +8,12 @@ use millstream_conf::model::{Pass, Template};
 use millstream_wire::FieldId;
 use millstream_wire::accept_encoding::{self, AcceptEncoding};
 
-/// The client's class in a location with a cache; `None`: its field is passed on unchanged.
+/// The client's class in a location with a cache, and in one that is observed for it; `None`: its field is passed on
+/// unchanged.
 pub(super) fn class(request: &Request, proxy: &Pass) -> Option<AcceptEncoding> {
-    proxy.cache.as_ref()?;
+    if proxy.cache.is_none() && !request.location().settings.shadow {
+        return None;
+    }
     accept_encoding::class(request.fields().all(FieldId::AcceptEncoding))
 }
 

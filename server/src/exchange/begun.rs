@@ -25,6 +25,7 @@ use crate::generation::Generation;
 use crate::request::Request;
 use millstream_conf::model::{Pass, Store};
 use millstream_net::clock;
+use millstream_upstream::Turn;
 use millstream_wire::h1::framing::Framing;
 use millstream_wire::h1::head::ResponseHead;
 use std::cell::OnceCell;
@@ -160,8 +161,8 @@ impl Begun {
             Poll::Ready(Ok(())) if passing.is_plain(&asked.connection, &head) => {
                 let stage = mem::replace(&mut self.stage, ExchangeStage::Flushing);
                 let accepted = stage
-                    .answered()
-                    .map(|answered| accept(&mut passing, answered, &head, *woken.get_or_init(clock::now)));
+                    .asked()
+                    .map(|asked| accept(&mut passing, asked, &head, *woken.get_or_init(clock::now)));
                 HEAD.set(Some(head));
                 Poll::Ready(accepted)
             }
@@ -202,10 +203,10 @@ impl Begun {
 }
 
 impl ExchangeStage {
-    fn answered(self) -> Option<Answered> {
+    fn asked(self) -> Option<(Turn, Asked)> {
         match self {
             ExchangeStage::Asking(ServerSearch { first: Some((turn, Some(asked))), .. }) => {
-                Some(Answered { connection: asked.connection, turn })
+                Some((turn, asked))
             }
             _ => None,
         }
@@ -214,12 +215,12 @@ impl ExchangeStage {
 
 fn accept(
     passing: &mut Passing<'_>,
-    mut answered: Answered,
+    (turn, asked): (Turn, Asked),
     head: &ResponseHead,
     now: Instant,
 ) -> ExchangeStage {
-    passing.note_head(&answered.connection, head, now);
-    passing.accepted(&mut answered.turn);
+    passing.note_head(&asked.connection, head, now);
+    let mut answered = Answered::of(passing, asked.connection, turn, head);
     answered.heed(passing, head);
     let Some(client) = passing.client.take() else { return ExchangeStage::Ended(Proxied::Done) };
     match Transfer::begin(passing, client, answered, head) {

@@ -272,7 +272,7 @@ fn initial_age(fill: &Fill) -> Option<u64> {
 }
 
 async fn read_all(
-    Answered { mut connection, turn }: Answered,
+    mut answered: Answered,
     mut fill: Fill,
     kept: Option<StoredParts>,
     timeout: Duration,
@@ -290,7 +290,7 @@ async fn read_all(
         if poll_fn(|context| Poll::Ready(fill.poll_unwanted(context))).await.is_ready() {
             break;
         }
-        match connection.next_part() {
+        match answered.next_part() {
             Ok(Part::Data(piece)) => {
                 length += piece.len() as u64;
                 if is_off(length, false) {
@@ -298,12 +298,12 @@ async fn read_all(
                 }
                 fill.push(Bytes::copy_from_slice(piece));
                 shared.length.set(length);
-                shared.traffic.set(connection.traffic());
+                shared.traffic.set(answered.connection.traffic());
                 fill.ready().await;
                 file_error = file_error.or_else(|| fill.take_file_error());
             }
             Ok(Part::Empty) => {
-                let came = poll_fn(|context| match connection.poll_fill_body(context, timeout) {
+                let came = poll_fn(|context| match answered.connection.poll_fill_body(context, timeout) {
                     Poll::Ready(came) => Poll::Ready(Some(came)),
                     Poll::Pending => fill.poll_unwanted(context).map(|()| None),
                 });
@@ -322,15 +322,15 @@ async fn read_all(
                 }
                 // Not stored where the disk is full or the entry was purged meanwhile; the followers have it all.
                 _ = fill.finish().await;
-                let filled = Filled::new(connection, length, None, file_error);
-                turn.succeeded(filled.ended);
+                let filled = Filled::new(answered.connection, length, None, file_error);
+                answered.turn.succeeded(filled.ended);
                 return Filled { whole: true, ..filled };
             }
             Err(error) => outcome = Err(Some(error)),
         }
     }
     drop(fill);
-    Filled::new(connection, length, outcome.err().flatten(), file_error)
+    Filled::new(answered.connection, length, outcome.err().flatten(), file_error)
 }
 
 /// An error without a cause is an unreadable file.

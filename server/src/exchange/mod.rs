@@ -59,6 +59,7 @@ use crate::client::{Client, ClientFailure};
 use crate::generation::Generation;
 use crate::representation::chosen::Unmet;
 use crate::request::Request;
+use crate::watched::{self, Watched};
 use crate::tries::Tries;
 pub use begun::{Begun, begin, go_on};
 pub use combining::Rest;
@@ -139,6 +140,8 @@ struct Terms {
     /// The client left while the cache was filled.
     left: bool,
     cache: ForCache,
+    /// Until the response has a head.
+    watched: Option<Box<Watched>>,
 }
 
 /// What the cache has to do with an exchange.
@@ -323,6 +326,7 @@ impl Terms {
             watching: may_leave && !proxy.exchange.ignore_client_abort,
             left: false,
             cache,
+            watched: watched::watch(request),
         }
     }
 }

@@ -96,7 +96,7 @@ impl ServerSearch {
         head: &mut ResponseHead,
         mut now: Instant,
     ) -> Option<Result<Answered, Stop>> {
-        let (mut turn, mut asked) = (turn, asked);
+        let mut asked = asked;
         let (mut fresh, mut refusals) = (false, 0);
         loop {
             let attempted = match asked.take() {
@@ -108,8 +108,7 @@ impl ServerSearch {
             };
             let (connection, failure) = match attempted {
                 Ok(connection) if !may_ask_again(head.status) => {
-                    passing.accepted(&mut turn);
-                    return Some(Ok(Answered { connection, turn }));
+                    return Some(Ok(Answered::of(passing, connection, turn, head)));
                 }
                 Ok(connection) => (Some(connection), None),
                 Err(AttemptFailure::Client(failure)) => return Some(Err(Stop::Client(failure))),
@@ -138,8 +137,7 @@ impl ServerSearch {
                 continue;
             }
             if let (Decision::GiveUp(_), Some(connection)) = (decision, connection) {
-                passing.accepted(&mut turn);
-                return Some(Ok(Answered { connection, turn }));
+                return Some(Ok(Answered::of(passing, connection, turn, head)));
             }
             if let Some(failure) = &failure {
                 passing.report_failure(turn.peer(), failure);

@@ -103,7 +103,7 @@ pub(super) async fn through_file(
 async fn fill(
     shared: &SpillProgress,
     file: &Arc<File>,
-    Answered { mut connection, turn }: Answered,
+    mut answered: Answered,
     wanted: u64,
     proxy: &Pass,
     pool: &Pool,
@@ -112,9 +112,9 @@ async fn fill(
     let limit = proxy.exchange.max_temp_file_size.max(PIECE as u64);
     let failed = loop {
         piece.clear();
-        let ended = match gather(&mut connection, &mut piece, proxy).await {
+        let ended = match gather(&mut answered, &mut piece, proxy).await {
             Ok(ended) => ended,
-            Err(error) => break SpillEnd::Upstream(error, connection),
+            Err(error) => break SpillEnd::Upstream(error, answered.connection),
         };
         if !piece.is_empty() {
             if shared.written.get() + piece.len() as u64 > limit {
@@ -128,7 +128,7 @@ async fn fill(
                 Ok(buffer) => piece = buffer,
                 Err((error, unwritten)) => {
                     shared.length.set(shared.length.get() + unwritten.len() as u64);
-                    break SpillEnd::NoFile(error, Answered { connection, turn }, unwritten);
+                    break SpillEnd::NoFile(error, answered, unwritten);
                 }
             }
             shared.written.set(shared.written.get() + piece.len() as u64);
@@ -137,10 +137,10 @@ async fn fill(
         }
         if ended || shared.length.get() >= wanted {
             let now = clock::now();
-            connection.pass_over();
-            shared.traffic.set(connection.traffic());
-            pool.put(connection, now);
-            turn.succeeded(now);
+            answered.connection.pass_over();
+            shared.traffic.set(answered.connection.traffic());
+            pool.put(answered.connection, now);
+            answered.turn.succeeded(now);
             break SpillEnd::Whole;
         }
     };
@@ -151,12 +151,12 @@ async fn fill(
 
 /// Collects at least something and about a piece at most; whether the body has ended.
 pub(super) async fn gather(
-    connection: &mut Connection,
+    answered: &mut Answered,
     piece: &mut Vec<u8>,
     proxy: &Pass,
 ) -> Result<bool, ExchangeError> {
     loop {
-        match connection.next_part()? {
+        match answered.next_part()? {
             Part::Data(data) => {
                 piece.extend_from_slice(data);
                 if piece.len() >= PIECE {
@@ -167,7 +167,7 @@ pub(super) async fn gather(
             Part::Empty if piece.len() >= PIECE / 4 => return Ok(false),
             Part::Empty => {
                 let waited = poll_fn(|context| {
-                    match connection.poll_fill_body(context, proxy.exchange.read_timeout) {
+                    match answered.connection.poll_fill_body(context, proxy.exchange.read_timeout) {
                         Poll::Ready(result) => Poll::Ready(Some(result)),
                         Poll::Pending if !piece.is_empty() => Poll::Ready(None),
                         Poll::Pending => Poll::Pending,

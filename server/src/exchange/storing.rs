@@ -108,7 +108,7 @@ impl Keeping {
         let (request, proxy) = (&mut *passing.request, passing.proxy);
         let writing = async {
             let path = place.path.clone();
-            let outcome = write(&shared, &file, &mut answered.connection, proxy).await;
+            let outcome = write(&shared, &file, &mut answered, proxy).await;
             let named = match &outcome {
                 Ok(()) => give_name(file.clone(), name, place).await,
                 Err(_) => Ok(()),
@@ -164,13 +164,13 @@ fn path(request: &Request, store: &Store) -> Option<Result<PathBuf, Vec<u8>>> {
 async fn write(
     shared: &StoringProgress,
     file: &Arc<File>,
-    connection: &mut Connection,
+    answered: &mut Answered,
     proxy: &Pass,
 ) -> Result<(), StoringFailure> {
     let mut piece = Vec::with_capacity(PIECE);
     loop {
         piece.clear();
-        let ended = gather(connection, &mut piece, proxy).await.map_err(StoringFailure::Upstream)?;
+        let ended = gather(answered, &mut piece, proxy).await.map_err(StoringFailure::Upstream)?;
         if !piece.is_empty() {
             piece = write_at(file, piece, shared.written.get())
                 .await

@@ -317,7 +317,7 @@ impl Transfer {
         }
         loop {
             while client.queued() < self.bound {
-                match self.answered.connection.next_part() {
+                match self.answered.next_part() {
                     Ok(Part::Data(piece)) => {
                         self.length += piece.len() as u64;
                         client.push(request, piece);

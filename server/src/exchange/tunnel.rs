@@ -90,7 +90,7 @@ struct Tunnel<'t> {
 }
 
 pub(super) async fn open(passing: &mut Passing<'_>, answered: Answered, head: &ResponseHead) -> Proxied {
-    let Answered { mut connection, turn } = answered;
+    let Answered { mut connection, turn, .. } = answered;
     // Where others use the connection too, there is no 101 to come here.
     if connection.stream_mut().is_none() {
         return Proxied::Failed(502);

@@ -17,6 +17,7 @@ mod seed_https;
 mod serve_url;
 mod serve_options;
 mod serve_shared;
+mod shadow;
 mod command_line;
 mod acme;
 mod client_certificates;

@@ -122,6 +122,17 @@ pub fn urls(state: &State) -> Vec<Row<'_>> {
     rows
 }
 
+/// The routes of observed locations.
+pub fn shadow(state: &State) -> Vec<Row<'_>> {
+    let report = &state.tables["shadow"];
+    let row = |route| {
+        let location = number(route, "/location").unwrap_or_default();
+        let parent = string(report, &format!("/locations/{location}"), "");
+        Row { parent, ..Row::new(string(route, "/route", "?"), route) }
+    };
+    elements(&report["routes"]).map(row).collect()
+}
+
 /// Reloads, and errors of the log.
 pub fn notes(state: &State) -> Vec<Row<'_>> {
     state.notes.iter().map(|note| Row::new(string(note, "/text", ""), note)).collect()

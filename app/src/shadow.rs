@@ -1,0 +1,131 @@
+//! `millstream shadow URL`: in front of an API as `serve` is, but without a cache; a table while it runs, and the report at its end.
+//!
+//! What is observed is `millstream-server`'s `watched`, what it means `millstream-shadow`'s. Of the two processes that a start by root
+//! makes, the one that serves writes the report; the files are opened before its rights are given up.
+
+mod page;
+
+use crate::cli::ShadowUrl;
+use crate::measure::end::{self, End};
+use crate::measure::output::Output;
+use crate::running;
+use crate::serve_url::Frame;
+use millstream_net::{clock, terminal};
+use millstream_server::shadow_zone::ShadowZone;
+use millstream_shadow::Report;
+use millstream_shadow::configuration::Front;
+use rustix::termios::tcgetwinsize;
+use signal_hook::consts::SIGTERM;
+use signal_hook::low_level::raise;
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+/// How often the table is drawn.
+const PACE: Duration = Duration::from_secs(2);
+
+/// Longest wait at the end of `--for` for responses that are on their way.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Lines of a terminal that does not know its height, and those below the table.
+const UNKNOWN: usize = 24;
+const BELOW: usize = 3;
+
+/// What was observed, and the end of the thread that shows it.
+struct Observed {
+    zone: Arc<ShadowZone>,
+    ended: Sender<()>,
+}
+
+pub fn run(shadow: &ShadowUrl) -> ExitCode {
+    end::status(observe(shadow))
+}
+
+fn observe(flags: &ShadowUrl) -> Result<ExitCode, End> {
+    if flags.front.urls.is_empty() {
+        return Err("name the API, such as http://127.0.0.1:8000".to_owned().into());
+    }
+    let frame = Frame::of(&flags.front, None, &flags.front.urls)?;
+    let mut output = Output::open(flags.json.as_deref(), flags.html.as_deref())?;
+    output.export(flags.config.as_deref())?;
+    let mut observed = None;
+    let code = running::in_front(&flags.front, None, flags.duration, |shared| {
+        let Some(zone) = shared.zones.shadows.zone().cloned() else { return };
+        let (ended, is_over) = channel();
+        let (shown, budget, duration) = (zone.clone(), flags.stale_budget, flags.duration);
+        let watching = std::thread::Builder::new().name("shadow".into());
+        let watching = watching.spawn(move || watch(&shown, budget, duration, &is_over));
+        if let Err(error) = watching {
+            end::tell(&format!("no thread for the table and --for: {error}"));
+        }
+        observed = Some(Observed { zone, ended });
+    });
+    let Some(Observed { zone, ended }) = observed else {
+        if code == ExitCode::SUCCESS {
+            // The process that served has written them.
+            std::mem::forget(output);
+        }
+        return Ok(code);
+    };
+    drop(ended);
+    report(&zone.report(flags.stale_budget), flags, &frame, &mut output)?;
+    Ok(code)
+}
+
+/// Draws the table until the end of `is_over`; ends what is still on its way at [`PATIENCE`] after `duration`.
+fn watch(zone: &ShadowZone, budget: f64, duration: Option<Duration>, is_over: &Receiver<()>) {
+    let cut = duration.map(|duration| clock::now() + duration + PATIENCE);
+    let mut due = clock::now();
+    let mut drawn = 0;
+    loop {
+        let next = match io::stdout().is_terminal() {
+            true => {
+                drawn = draw(&zone.report(budget), drawn);
+                due += PACE;
+                Some(cut.map_or(due, |cut| cut.min(due)))
+            }
+            false => cut,
+        };
+        let waited = match next {
+            Some(next) => is_over.recv_timeout(next.saturating_duration_since(clock::now())),
+            None => is_over.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        if !matches!(waited, Err(RecvTimeoutError::Timeout)) {
+            return;
+        }
+        if cut.is_some_and(|cut| clock::now() >= cut) {
+            _ = raise(SIGTERM);
+            return;
+        }
+    }
+}
+
+/// Over the table that is there; returns how many lines it has.
+fn draw(report: &Report, drawn: usize) -> usize {
+    let out = io::stdout();
+    let rows = tcgetwinsize(&out).map_or(0, |size| usize::from(size.ws_row));
+    let room = if rows == 0 { UNKNOWN } else { rows }.saturating_sub(BELOW).max(2);
+    let table = page::figures(report).first_block(0, terminal::columns(&out));
+    let lines: Vec<&str> = table.lines().take(room).collect();
+    let mut text = if drawn > 0 { format!("\x1b[{drawn}A\x1b[J") } else { String::new() };
+    lines.iter().for_each(|line| text.extend([line, "\n"]));
+    let mut out = out.lock();
+    // A closed terminal is the end of watching only.
+    _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    lines.len()
+}
+
+fn report(report: &Report, flags: &ShadowUrl, frame: &Frame, output: &mut Output) -> Result<(), End> {
+    let file = flags.config.as_ref().filter(|file| *file != "-").map(|file| file.display());
+    let commands = file.map(|file| vec![format!("millstream -c {file} -t"), format!("millstream -c {file}")]);
+    let page = page::page(report, &flags.front.urls, commands.unwrap_or_default());
+    output.put_page(&page, true);
+    if flags.config.is_none() && report.totals.cached_routes > 0 {
+        output.put("\n--config FILE writes the nginx.conf that caches these routes.\n");
+    }
+    let front = Front { http: &frame.http, server: &frame.server, pass: &frame.pass };
+    output.write_exports(std::iter::once_with(|| report.configuration(0, front)))?;
+    output.write(|| report.json() + "\n", || page.html())
+}
