@@ -59,7 +59,10 @@ pub fn find(options: &Options, reach: &Reach, url: Option<&str>) -> Result<Api, 
     }
     let main_file = options.prefix.join(&options.main_file);
     if !main_file.exists() {
-        return choose(&sockets::running(), url.and_then(port_of)).map_err(|why| {
+        let running = sockets::running();
+        // Of one process, a proxy in front may have another port.
+        let default = url.filter(|_| running.len() > 1).map(default_port);
+        return choose(&running, url.and_then(port_of).or(default)).map_err(|why| {
             format!(
                 "{} does not exist, and {why}; specify another configuration with -c and -p",
                 main_file.display()
@@ -161,6 +164,10 @@ fn port_of(url: &str) -> Option<u16> {
     let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://")).unwrap_or(url);
     let authority = rest.split(['/', '?', '#']).next()?;
     authority.rsplit_once(':')?.1.parse().ok()
+}
+
+fn default_port(url: &str) -> u16 {
+    if url.starts_with("https://") { 443 } else { 80 }
 }
 
 /// Requests a path, with a body as a POST of JSON; returns the response's body. The error is one line.

@@ -21,7 +21,7 @@ use millstream_net::file_watch::Watched;
 use millstream_net::guarded_path::Owner;
 use millstream_net::listener::Listening;
 use millstream_net::privileges::{self, Account};
-use millstream_net::{clock, daemon, systemd};
+use millstream_net::{daemon, systemd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, waitpid};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
@@ -34,7 +34,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const SIGNALS: [i32; 7] = [SIGHUP, SIGQUIT, SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGCHLD];
 /// Before a serving process that died is replaced.
@@ -78,8 +78,8 @@ pub struct Opener {
     is_daemon: bool,
     has_begun: bool,
     is_stopping: bool,
-    /// When to stop as on `QUIT`.
-    ends: Option<Instant>,
+    /// Whether a serving process that ended in order is not replaced.
+    may_end: bool,
     note: Option<String>,
 }
 
@@ -142,14 +142,15 @@ impl Opener {
             waiting,
             has_begun: false,
             is_stopping: false,
-            ends: None,
+            may_end: false,
             note: None,
         })
     }
 
+    /// `may_end`: whether the serving process decides when all is done.
     #[must_use]
-    pub fn ending(self, ends: Option<Instant>) -> Opener {
-        Opener { ends, ..self }
+    pub fn that_may_end(self, may_end: bool) -> Opener {
+        Opener { may_end, ..self }
     }
 
     /// Splits off a serving process and works for it until it ends for good. Returns in both processes.
@@ -210,10 +211,6 @@ impl Opener {
             if signalled {
                 self.forward(served);
             }
-            if self.left().is_some_and(|left| left.is_zero()) {
-                self.is_stopping = true;
-                self.pass_on(served, SIGQUIT);
-            }
             if asked && !self.answer_one(served) {
                 // It has ended, or speaks no more as one of ours does.
                 listens = false;
@@ -235,8 +232,7 @@ impl Opener {
         let watched = self.watched.as_ref().map(|(watched, _)| watched);
         polled.extend(listens.then(|| PollFd::new(&served.channel, PollFlags::IN)));
         polled.extend(watched.map(|watched| PollFd::new(watched, PollFlags::IN)));
-        let left = self.left().map(|left| Timespec::try_from(left).unwrap_or(Timespec::default()));
-        match poll(&mut polled, left.as_ref()) {
+        match poll(&mut polled, None) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -260,19 +256,9 @@ impl Opener {
                 SIGQUIT | SIGTERM | SIGINT => self.is_stopping = true,
                 _ => {}
             }
-            self.pass_on(served, signal);
+            // A pipe takes thousands; one that has ended is waited for anyway.
+            _ = u8::try_from(signal).map(|signal| (&served.signals).write(&[signal]));
         }
-    }
-
-    fn pass_on(&self, served: &Served, signal: i32) {
-        // A pipe takes thousands; one that has ended is waited for anyway.
-        _ = u8::try_from(signal).map(|signal| (&served.signals).write(&[signal]));
-    }
-
-    /// The time until it stops by itself.
-    fn left(&self) -> Option<Duration> {
-        let ends = self.ends.filter(|_| !self.is_stopping)?;
-        Some(ends.saturating_duration_since(clock::now()))
     }
 
     fn tell_of_change(&mut self) {
@@ -289,7 +275,7 @@ impl Opener {
     /// After a serving process has ended: the exit status, or a note for the next one.
     fn succeed(&mut self, id: Pid, status: WaitStatus) -> Option<ExitCode> {
         let code = status.exit_status().and_then(|status| u8::try_from(status).ok());
-        if self.is_stopping || !self.has_begun {
+        if self.is_stopping || !self.has_begun || self.may_end && code == Some(0) {
             return Some(code.map_or(ExitCode::FAILURE, ExitCode::from));
         }
         let how = match (status.terminating_signal(), code) {

@@ -58,20 +58,20 @@ pub fn run(options: &Options) -> ExitCode {
     let again = options.clone();
     let changes = privileges::may_change_user();
     let loaded = with_default_user(load(options), changes);
-    start(Box::new(move || with_default_user(load(&again), changes)), loaded, |_| None, None, |_, _| {})
+    start(Box::new(move || with_default_user(load(&again), changes)), loaded, |_| None, false, |_, _| {})
 }
 
 /// `serve`: with the embedded demo API if no URL was given.
 pub fn serve_url(serve: &ServeUrl) -> ExitCode {
-    in_front(&serve.front, Some(&serve.caching), None, |_| {})
+    in_front(&serve.front, Some(&serve.caching), false, |_| {})
 }
 
-/// In front of an API; `caching`: `None` only observes; `lasts`: until it stops as on `QUIT`. `ready` is called in the process
-/// that serves, once it listens.
+/// In front of an API; `caching`: `None` only observes; `may_end`: whether it also ends without a signal from outside. `ready` is
+/// called in the process that serves, once it listens.
 pub fn in_front(
     front: &Front,
     caching: Option<&Caching>,
-    lasts: Option<Duration>,
+    may_end: bool,
     ready: impl FnOnce(&Shared),
 ) -> ExitCode {
     opener::prepare();
@@ -116,7 +116,7 @@ pub fn in_front(
     let hint = |errors: &[OpenError]| serve_url::given::hint(front, dashboard.as_ref(), errors);
     let simulated = bound.is_some();
     let mut demo = None;
-    let code = start(Box::new(again), loaded, hint, lasts, |shared, listenings| {
+    let code = start(Box::new(again), loaded, hint, may_end, |shared, listenings| {
         // It has threads, which come after the change of the user; who connects before waits for it.
         match bound.map(|bound| bound.start(&DemoOptions::default())).transpose() {
             Ok(started) => demo = started,

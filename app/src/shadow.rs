@@ -4,6 +4,8 @@
 //! makes, the one that serves writes the report; the files are opened before its rights are given up.
 
 mod page;
+mod proof;
+mod replay;
 
 use crate::cli::ShadowUrl;
 use crate::measure::end::{self, End};
@@ -14,8 +16,9 @@ use millstream_net::{clock, terminal};
 use millstream_server::shadow_zone::ShadowZone;
 use millstream_shadow::Report;
 use millstream_shadow::configuration::Front;
+use replay::{Log, Replay};
 use rustix::termios::tcgetwinsize;
-use signal_hook::consts::SIGTERM;
+use signal_hook::consts::{SIGQUIT, SIGTERM};
 use signal_hook::low_level::raise;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -33,10 +36,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const UNKNOWN: usize = 24;
 const BELOW: usize = 3;
 
-/// What was observed, and the end of the thread that shows it.
+/// What was observed, and the end of the threads beside it.
 struct Observed {
     zone: Arc<ShadowZone>,
     ended: Sender<()>,
+    replay: Option<Replay>,
 }
 
 pub fn run(shadow: &ShadowUrl) -> ExitCode {
@@ -45,13 +49,16 @@ pub fn run(shadow: &ShadowUrl) -> ExitCode {
 
 fn observe(flags: &ShadowUrl) -> Result<ExitCode, End> {
     if flags.front.urls.is_empty() {
-        return Err("name the API, such as http://127.0.0.1:8000".to_owned().into());
+        return Err("specify the API, such as http://127.0.0.1:8000".to_owned().into());
     }
     let frame = Frame::of(&flags.front, None, &flags.front.urls)?;
     let mut output = Output::open(flags.json.as_deref(), flags.html.as_deref())?;
     output.export(flags.config.as_deref())?;
+    let log = flags.log.as_deref().map(|file| Log::open(file, &flags.front)).transpose()?;
+    let front = log.as_ref().map_or_else(|| flags.front.clone(), |_| replay::trusting(&flags.front));
+    let may_end = flags.duration.is_some() || log.is_some();
     let mut observed = None;
-    let code = running::in_front(&flags.front, None, flags.duration, |shared| {
+    let code = running::in_front(&front, None, may_end, |shared| {
         let Some(zone) = shared.zones.shadows.zone().cloned() else { return };
         let (ended, is_over) = channel();
         let (shown, budget, duration) = (zone.clone(), flags.stale_budget, flags.duration);
@@ -60,33 +67,36 @@ fn observe(flags: &ShadowUrl) -> Result<ExitCode, End> {
         if let Err(error) = watching {
             end::tell(&format!("no thread for the table and --for: {error}"));
         }
-        observed = Some(Observed { zone, ended });
+        observed = Some(Observed { zone, ended, replay: log.and_then(Log::replay) });
     });
-    let Some(Observed { zone, ended }) = observed else {
+    let Some(Observed { zone, ended, replay }) = observed else {
         if code == ExitCode::SUCCESS {
             // The process that served has written them.
             std::mem::forget(output);
         }
         return Ok(code);
     };
-    drop(ended);
-    report(&zone.report(flags.stale_budget), flags, &frame, &mut output)?;
+    drop((ended, replay));
+    let report = zone.report(flags.stale_budget);
+    write(&report, flags, &frame, &mut output)?;
+    if flags.prove {
+        proof::measure(&report, &flags.front.urls)?;
+    }
     Ok(code)
 }
 
-/// Draws the table until the end of `is_over`; ends what is still on its way at [`PATIENCE`] after `duration`.
+/// Draws the table until `is_over`, and brings the end about after `duration`.
 fn watch(zone: &ShadowZone, budget: f64, duration: Option<Duration>, is_over: &Receiver<()>) {
-    let cut = duration.map(|duration| clock::now() + duration + PATIENCE);
-    let mut due = clock::now();
-    let mut drawn = 0;
+    let mut end = duration.map(|duration| clock::now() + duration);
+    let (mut due, mut drawn, mut is_ending) = (clock::now(), 0, false);
     loop {
         let next = match io::stdout().is_terminal() {
             true => {
                 drawn = draw(&zone.report(budget), drawn);
                 due += PACE;
-                Some(cut.map_or(due, |cut| cut.min(due)))
+                Some(end.map_or(due, |end| end.min(due)))
             }
-            false => cut,
+            false => end,
         };
         let waited = match next {
             Some(next) => is_over.recv_timeout(next.saturating_duration_since(clock::now())),
@@ -95,9 +105,11 @@ fn watch(zone: &ShadowZone, budget: f64, duration: Option<Duration>, is_over: &R
         if !matches!(waited, Err(RecvTimeoutError::Timeout)) {
             return;
         }
-        if cut.is_some_and(|cut| clock::now() >= cut) {
-            _ = raise(SIGTERM);
-            return;
+        if end.is_some_and(|end| clock::now() >= end) {
+            // What is on its way is finished first, but not for ever.
+            _ = raise(if is_ending { SIGTERM } else { SIGQUIT });
+            end = (!is_ending).then(|| clock::now() + PATIENCE);
+            is_ending = true;
         }
     }
 }
@@ -117,7 +129,7 @@ fn draw(report: &Report, drawn: usize) -> usize {
     lines.len()
 }
 
-fn report(report: &Report, flags: &ShadowUrl, frame: &Frame, output: &mut Output) -> Result<(), End> {
+fn write(report: &Report, flags: &ShadowUrl, frame: &Frame, output: &mut Output) -> Result<(), End> {
     let file = flags.config.as_ref().filter(|file| *file != "-").map(|file| file.display());
     let commands = file.map(|file| vec![format!("millstream -c {file} -t"), format!("millstream -c {file}")]);
     let page = page::page(report, &flags.front.urls, commands.unwrap_or_default());

@@ -7,6 +7,7 @@ use crate::generation::{Bounds, Generation, Handshakes, Shared, SharedLogs, Zone
 use crate::reads::Reads;
 use crate::request::{ConnectionFacts, Request};
 use crate::route::server_name::HostTable;
+use crate::shadow_zone::Shadows;
 use crate::status_zones::StatusZones;
 use crate::worker::Worker;
 use millstream_acme::Acme;
@@ -49,6 +50,7 @@ pub(crate) fn worker(http: &str) -> Rc<Worker> {
             requests: Vec::new(),
             connections: Vec::new(),
             status: StatusZones::of(conf, &registry),
+            shadows: Shadows::default(),
         },
         logs: SharedLogs {
             main: ErrorLogs::new(Vec::new()),

@@ -4,6 +4,7 @@
 //! `exchange`, which tells of each response.
 
 use crate::client_certificate;
+use crate::forwarded;
 use crate::request::Request;
 use crate::shadow_zone::ShadowZone;
 use millstream_net::{Address, clock};
@@ -61,14 +62,20 @@ pub fn watch(request: &Request) -> Option<Box<Watched>> {
         host: &request.route.host,
         path: head.path.of(&request.received.bytes),
         query: head.query.map(|query| query.of(&request.received.bytes)),
-        client: match request.client() {
-            Address::Tcp(address) => address.ip(),
-            Address::Unix(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-        },
+        client: client(request),
         certificate: client_certificate::shown(request),
     };
     let sampled = zone.observe(|shadow| shadow.sent(&observed, pairs(request.fields()), now()))??;
     Some(Box::new(Watched { zone: zone.clone(), sampled: Some(sampled), ending: Ending::Cut }))
+}
+
+/// As a trusted proxy tells it.
+fn client(request: &Request) -> IpAddr {
+    match (forwarded::client(request), request.client()) {
+        (Some(address), _) => address.ip(),
+        (None, Address::Tcp(address)) => address.ip(),
+        (None, Address::Unix(_)) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+    }
 }
 
 fn pairs(fields: Fields<'_>) -> impl Iterator<Item = (&[u8], &[u8])> + Clone {

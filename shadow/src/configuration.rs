@@ -161,6 +161,7 @@ fn write_cache(line: &mut impl FnMut(String, &str), route: &RouteReport, seconds
             "responses that differed only in these were equal",
         );
     }
+    line("proxy_cache_credentials any".to_owned(), "what is shared was proved, whatever requests carry");
     let wrong = format!(
         "{} of {} would have been wrong, {clients} clients",
         grouped(route.stale + route.leaks),

@@ -146,12 +146,11 @@ impl Entry {
         let may_store = seen.is_storable && seen.sent >= self.invalidated;
         for (lifetime, outcomes) in evidence.iter_mut().enumerate() {
             let stored = variant.stored[lifetime];
-            if stored.until > seen.sent {
+            // Clients that were counted in another way cannot be compared: it is stored again.
+            if stored.until > seen.sent && stored.client % 2 == seen.client % 2 {
                 self.hits[lifetime] += 1;
                 outcomes.hits += 1;
-                outcomes.shared += u64::from(
-                    is_shared && stored.client != seen.client && stored.client % 2 == seen.client % 2,
-                );
+                outcomes.shared += u64::from(is_shared && stored.client != seen.client);
                 // A response that was on its way while the stored one arrived may be the older one.
                 if stored.meaning != meaning && seen.sent >= stored.at {
                     step.is_change = true;

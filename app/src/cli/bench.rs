@@ -134,6 +134,10 @@ pub struct Load {
     /// which must have no path (-: standard input). A 4xx that a request also got in the log is not an error
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
+    /// With --log, send the client address of each line as X-Forwarded-For; without -d or -n, the log is sent
+    /// once
+    #[arg(long, requires = "log")]
+    pub log_clients: bool,
     /// With --log, send requests with the log's timing, this many times as fast (an open loop)
     #[arg(long, value_name = "FACTOR", value_parser = factor, requires = "log",
           conflicts_with_all = ["rate", "find_max", "stages", "requests", "warm_up"])]

@@ -28,4 +28,10 @@ pub struct ShadowUrl {
     /// Write the report as an HTML page to this file (-: standard output)
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Replay the GET and HEAD requests of this access log against a test API, and end (-: standard input)
+    #[arg(long, value_name = "FILE", conflicts_with = "domain")]
+    pub log: Option<PathBuf>,
+    /// At the end, measure with the ladder what caching the most valuable route gains
+    #[arg(long)]
+    pub prove: bool,
 }

@@ -21,25 +21,23 @@ use millstream_net::{clock, privileges};
 use millstream_server::content::api;
 use millstream_server::generation::Shared;
 use millstream_telemetry::local_time::{self, LocalTime};
-use signal_hook::consts::SIGQUIT;
 use signal_hook::iterator::Signals;
-use signal_hook::low_level::raise;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::process::ExitCode;
 use std::slice;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const TRIES: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Starts a process and runs it to its end; `hint` explains addresses that cannot be opened, `ready` is
-/// called once all sockets are open. `lasts`: until it stops as on `QUIT`.
+/// called once all sockets are open. `may_end`: whether it also ends without a signal from outside.
 pub(super) fn start(
     again: LoadAgain,
     mut loaded: Loaded,
     hint: impl Fn(&[OpenError]) -> Option<String>,
-    lasts: Option<Duration>,
+    may_end: bool,
     ready: impl FnOnce(&Shared, &[Arc<Listening>]),
 ) -> ExitCode {
     // One that was not root's at the start is that user still at an upgrade.
@@ -67,8 +65,7 @@ pub(super) fn start(
         Ok(Side::Background(waiting)) => waiting,
         Err(error) => return complain(&format!("daemon: {error}")),
     };
-    let ends = lasts.map(|lasts| clock::now() + lasts);
-    let begun = match begin(Office::new(again, listenings), configuration, waiting, ends) {
+    let begun = match begin(Office::new(again, listenings), configuration, waiting, may_end) {
         Ok(Ok(begun)) => begun,
         Ok(Err(code)) => return code,
         Err(error) => return complain(&error.to_string()),
@@ -79,11 +76,7 @@ pub(super) fn start(
         Ok(signals) => signals,
         Err(error) => return complain(&format!("signals: {error}")),
     };
-    let told = match opener_signals {
-        Some(signals) => opener::take_signals(signals),
-        None => quit_at(ends),
-    };
-    if let Err(error) = told {
+    if let Some(Err(error)) = opener_signals.map(opener::take_signals) {
         return complain(&format!("signals: {error}"));
     }
     let process = match Process::open(configuration, listenings, keeper) {
@@ -108,18 +101,6 @@ pub(super) fn start(
         _ = waiting.write_all(b"\0");
     }
     process.run(signals)
-}
-
-/// Without an opener, this process signals itself.
-fn quit_at(ends: Option<Instant>) -> io::Result<()> {
-    let Some(ends) = ends else { return Ok(()) };
-    let waits = move || {
-        while clock::now() < ends {
-            std::thread::park_timeout(ends.saturating_duration_since(clock::now()));
-        }
-        _ = raise(SIGQUIT);
-    };
-    std::thread::Builder::new().name("end".into()).spawn(waits).map(drop)
 }
 
 /// Warns for each optional socket that failed; `None`, with an error printed, if a required one did.
@@ -180,7 +161,7 @@ fn begin(
     office: Office,
     configuration: Configuration,
     waiting: Option<PipeWriter>,
-    ends: Option<Instant>,
+    may_end: bool,
 ) -> io::Result<Result<Box<Begun>, ExitCode>> {
     let name = configuration.main.user.as_ref().map_or_else(String::new, |user| user.name.clone());
     let account =
@@ -191,7 +172,7 @@ fn begin(
         let (opener_signals, note) = (None, None);
         return Ok(Ok(Box::new(Begun { configuration, listenings, keeper, opener_signals, waiting, note })));
     };
-    match Opener::new(office, configuration, account, waiting)?.ending(ends).run()? {
+    match Opener::new(office, configuration, account, waiting)?.that_may_end(may_end).run()? {
         Outcome::Serving(split) => {
             let SplitOff { configuration, listenings, line, again, signals, waiting, note } = *split;
             let keeper = Keeper::Opener(line, again);

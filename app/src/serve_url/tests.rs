@@ -54,7 +54,7 @@ fn written(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
 }
 
 fn load(serve: &ServeUrl) -> Configuration {
-    let loaded = configuration(serve, &serve.front.urls, None).expect("the flags are good");
+    let loaded = read(serve, &serve.front.urls).expect("the flags are good");
     let findings: String =
         loaded.diagnostics.sorted().iter().map(|finding| finding.render(&loaded.sources)).collect();
     loaded.configuration.unwrap_or_else(|| panic!("{findings}"))

@@ -99,8 +99,12 @@ impl Upstream {
         lines.extend(own.iter().map(|own| format!("proxy_redirect {scheme}://{own}/ /")));
         // A proxy in front may have another scheme, name or port.
         lines.push("absolute_redirect off".to_owned());
-        if self.host.is_some() && !is_behind {
-            lines.push("proxy_set_header X-Forwarded-Host $http_host".to_owned());
+        if !is_behind {
+            // Whoever is no trusted proxy does not say which host, port or path was asked for.
+            let host = if self.host.is_some() { "$http_host" } else { "\"\"" };
+            lines.push(format!("proxy_set_header X-Forwarded-Host {host}"));
+            let untold = ["Forwarded", "X-Forwarded-Port", "X-Forwarded-Prefix", "X-Forwarded-Server"];
+            lines.extend(untold.map(|name| format!("proxy_set_header {name} \"\"")));
         }
         if let Some(Tls { name, trusted }) = &self.tls {
             lines.push("proxy_ssl_server_name on".to_owned());

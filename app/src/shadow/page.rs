@@ -49,3 +49,6 @@ fn figure(route: &RouteReport) -> Vec<String> {
     let (requests, api) = (grouped(route.requests), time(route.api_seconds));
     row(&route.route, [requests, api, keep, ratio, saved, varies, route.reason.clone()])
 }
+
+#[cfg(test)]
+mod tests;

@@ -194,8 +194,11 @@ fn a_trusted_proxy_in_front_says_who_asked_and_how_and_nobody_else_does() {
     ] {
         let origin = Origin::fixed(200, &[], b"ok");
         let serving = Serving::start(&origin, arguments);
-        assert_eq!(serving.client().get_with("/", FORWARDED).expect("an answer").status, 200);
-        assert_eq!(told(&origin.requests()[0]), expected, "{arguments:?}");
+        let mut client = serving.client();
+        for (number, method) in ["GET", "POST"].into_iter().enumerate() {
+            assert_eq!(client.request(method, "/", FORWARDED).expect("an answer").status, 200);
+            assert_eq!(told(&origin.requests()[number]), expected, "{method} {arguments:?}");
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! From the flags of `bench` to a plan.
 
-use super::replay::{self, Request};
+use super::replay::{self, Request, Wanted};
 use super::rows::{self, Rows, RowsFormat, Template};
 use crate::cli::{ArrivalsOption, DataOrder, Load};
 use crate::measure::end;
@@ -44,8 +44,10 @@ pub fn plan(flags: &Load) -> Result<Plan, String> {
         ..target
     };
     let streams = streams(flags)?;
-    // A log is replayed to its end, and as with -n its last answer is waited for.
-    let of_log = moments.as_ref().map(|moments| moments.len() as u64).filter(|_| flags.duration.is_none());
+    // A log is replayed to its end, and as with -n its last answer is waited for; without its times or clients, it only says
+    // what is requested how often.
+    let is_whole = (moments.is_some() || flags.log_clients) && flags.duration.is_none();
+    let of_log = is_whole.then_some(order.len() as u64);
     let requests = flags.requests.or(of_log);
     let most = requests.unwrap_or(u64::MAX);
     let connections = match flags.connections {
@@ -59,7 +61,7 @@ pub fn plan(flags: &Load) -> Result<Plan, String> {
         _ if flags.stages.is_empty() => None,
         _ => Some(Schedule::Stages(flags.stages.clone())),
     };
-    let duration = duration(flags, schedule.as_ref());
+    let duration = duration(flags, schedule.as_ref(), requests);
     Ok(Plan {
         targets: targets.into_iter().map(expect).collect(),
         order,
@@ -80,8 +82,8 @@ pub fn plan(flags: &Load) -> Result<Plan, String> {
 }
 
 /// `None`: until the requests are done.
-fn duration(flags: &Load, schedule: Option<&Schedule>) -> Option<Duration> {
-    match (schedule, flags.find_max, flags.requests) {
+fn duration(flags: &Load, schedule: Option<&Schedule>, requests: Option<u64>) -> Option<Duration> {
+    match (schedule, flags.find_max, requests) {
         (Some(Schedule::Log { .. }), ..) if flags.duration.is_none() => None,
         (Some(schedule), ..) => Some(flags.duration.unwrap_or(Duration::MAX).min(schedule.duration())),
         (None, true, _) => Some(flags.duration.unwrap_or(TRIAL)),
@@ -291,7 +293,7 @@ fn replayed(flags: &Load, file: &Path) -> Result<Asked, String> {
     }
     let name = if file == "-" { "standard input".to_owned() } else { file.display().to_string() };
     let replay = opened(file)
-        .and_then(|log| replay::read(log, flags.speed.is_some()))
+        .and_then(|log| replay::read(log, Wanted { times: flags.speed.is_some(), clients: flags.log_clients }))
         .map_err(|error| format!("{name} cannot be read: {error}"))?;
     let moments = flags.speed.map(|speed| replay.moments(speed));
     if replay.order.is_empty() {
@@ -319,9 +321,11 @@ fn replayed(flags: &Load, file: &Path) -> Result<Asked, String> {
     let asks = replay
         .requests
         .into_iter()
-        .map(|(Request { method, target }, also)| {
+        .map(|(Request { method, target, client }, also)| {
             let url = format!("{scheme}://{}{target}", url.authority);
-            Ask { also: also.into_iter().collect(), ..ask(flags, url, method.to_owned()) }
+            let mut ask = Ask { also: also.into_iter().collect(), ..ask(flags, url, method.to_owned()) };
+            ask.fields.extend(client.map(|client| ("X-Forwarded-For".to_owned(), client.to_string())));
+            ask
         })
         .collect();
     Ok((asks, replay.order, moments))

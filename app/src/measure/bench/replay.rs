@@ -11,6 +11,7 @@ use millstream_load::target::escaped;
 use millstream_wire::date;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, BufRead, Read};
+use std::net::IpAddr;
 
 pub const LINES: u64 = 10_000_000;
 /// Distinct requests; lines with further ones are skipped.
@@ -30,6 +31,16 @@ const OF_THE_HOUR: [u16; 3] = [408, 429, 499];
 pub struct Request {
     pub method: &'static str,
     pub target: String,
+    /// The address that the line begins with, if requested.
+    pub client: Option<IpAddr>,
+}
+
+/// What is read of a log besides its requests.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted {
+    /// Skips lines without a time.
+    pub times: bool,
+    pub clients: bool,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -65,8 +76,8 @@ impl Skip {
     }
 }
 
-/// Reads a log to its end, or to the bound of lines. `is_timed`: skips lines without a time.
-pub fn read(mut log: impl BufRead, is_timed: bool) -> io::Result<Replay> {
+/// Reads a log to its end, or to the bound of lines.
+pub fn read(mut log: impl BufRead, wanted: Wanted) -> io::Result<Replay> {
     let mut replay = Replay::default();
     let mut places: HashMap<Request, u32> = HashMap::new();
     let mut line = Vec::new();
@@ -85,9 +96,9 @@ pub fn read(mut log: impl BufRead, is_timed: bool) -> io::Result<Replay> {
         if !is_whole && log.by_ref().take(ENDLESS).skip_until(b'\n')? as u64 == ENDLESS {
             return Err(invalid("it has an endless line, so it is not an access log"));
         }
-        let time = if is_timed { time(&line) } else { Some(0) };
+        let time = if wanted.times { time(&line) } else { Some(0) };
         let is_kept = |request: &Request| places.len() < DISTINCT || places.contains_key(request);
-        let found = if is_whole { request(&line) } else { Err(Skip::NoRequest) };
+        let found = if is_whole { request(&line, wanted.clients) } else { Err(Skip::NoRequest) };
         let (request, status, time) = match (found, time) {
             (Err(why), _) => {
                 replay.skip(why);
@@ -108,7 +119,7 @@ pub fn read(mut log: impl BufRead, is_timed: bool) -> io::Result<Replay> {
             replay.requests.len() as u32 - 1
         });
         replay.order.push(place);
-        if is_timed {
+        if wanted.times {
             replay.times.push(time);
         }
         let refused = status.filter(|status| (400..500).contains(status) && !OF_THE_HOUR.contains(status));
@@ -151,7 +162,7 @@ fn invalid(why: &str) -> io::Error {
 }
 
 /// `… "GET /path HTTP/1.1" 404 …` → the request, and the status if it follows.
-fn request(line: &[u8]) -> Result<(Request, Option<u16>), Skip> {
+fn request(line: &[u8], with_client: bool) -> Result<(Request, Option<u16>), Skip> {
     // A quote within the request line is escaped in the log, so the next one ends it.
     let mut parts = line.split(|byte| *byte == b'"').skip(1);
     let (quoted, rest) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
@@ -167,7 +178,13 @@ fn request(line: &[u8]) -> Result<(Request, Option<u16>), Skip> {
     };
     let target = Some(target).filter(|target| target.starts_with(b"/")).and_then(sent);
     let target = target.ok_or(Skip::NoRequest)?;
-    Ok((Request { method, target }, status(rest)))
+    let client = if with_client { client(line) } else { None };
+    Ok((Request { method, target, client }, status(rest)))
+}
+
+fn client(line: &[u8]) -> Option<IpAddr> {
+    let word = line.split(u8::is_ascii_whitespace).next()?;
+    std::str::from_utf8(word).ok()?.parse().ok()
 }
 
 fn status(rest: &[u8]) -> Option<u16> {
