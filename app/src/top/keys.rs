@@ -54,7 +54,7 @@ const fn binding(label: &'static str, effect: &'static str, keys: &'static [(Key
 /// All but the digits, in the order of their use.
 const BINDINGS: &[Binding] = &[
     binding("q", "quit", &[(Key::Char('q'), Action::Quit)]),
-    binding("Tab 1-7", "table", &[(Key::Tab, Action::NextTable), (Key::BackTab, Action::PreviousTable)]),
+    binding("Tab 1-8", "table", &[(Key::Tab, Action::NextTable), (Key::BackTab, Action::PreviousTable)]),
     binding("↑↓", "row", &[(Key::Up, Action::Up), (Key::Down, Action::Down)]),
     binding("", "", &[(Key::Char('k'), Action::Up), (Key::Char('j'), Action::Down)]),
     binding("←→", "sort", &[(Key::Left, Action::PreviousColumn), (Key::Right, Action::NextColumn)]),

@@ -67,7 +67,7 @@ Requests/s 255  failed 0      To the API/s 10 / 255
 Median 0.70 ms  99 % 81 ms    From the cache 96 %
  ▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆  ████████████████████████████
 30 s: 207 to the API, 5,475 without
-1 2 Upstreams 3 4 5 6 7  by active
+1 2 Upstreams 3 4 5 6 7 8  by active
 server         state                req/s   requests
 10.0.0.1:8000  ● up                    10      12.9k
 10.0.0.2:8000  ● unhealthy              0          7
