@@ -28,6 +28,13 @@ impl Watched {
         // What follows 101 is no response.
         let Some(sampled) = self.sampled.as_mut().filter(|_| status != 101) else { return self.sampled = None };
         sampled.response(status, pairs(fields), now());
+        if sampled.is_stream() {
+            // Its end may never come.
+            if let Some(sampled) = self.sampled.take() {
+                self.zone.observe(|shadow| shadow.streams(*sampled, now()));
+            }
+            return;
+        }
         // Only a 200 is compared by its body, which may be put aside for a page otherwise.
         self.ending = if status == 200 { Ending::Cut } else { Ending::Whole };
     }

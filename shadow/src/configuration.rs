@@ -71,7 +71,7 @@ impl RouteReport {
         self.segments.iter().all(|segment| match segment {
             Segment::Word(word) => word.iter().all(is_plain),
             Segment::Any(_) => true,
-        })
+        }) && self.words.iter().all(|words| words.bytes().all(|byte| is_plain(&byte) || byte == b'/'))
     }
 }
 
@@ -124,6 +124,10 @@ fn write_location(text: &mut String, route: &RouteReport, routes: &[&RouteReport
         grouped(route.clients),
         time(route.api_seconds)
     );
+    if !route.words.is_empty() {
+        let count = grouped(route.words.len() as u64);
+        _ = writeln!(text, "        # {{word}}: the {count} that were proved; no other is cached");
+    }
     let operator = if is_exact { "=" } else { "~" };
     _ = writeln!(text, "        location {operator} \"{path}\" {{");
     text.push_str(front.pass);
@@ -191,36 +195,61 @@ fn exact(route: &RouteReport) -> String {
     words.collect()
 }
 
-/// An expression for the paths of a route: a word that is known in its place by itself is none of {word}.
+/// An expression for the paths of a route. Of a cached one with {word}, each word is listed; otherwise a word that is known in its
+/// place by itself is none of {word}.
 fn expression(route: &RouteReport, routes: &[&RouteReport]) -> String {
-    const END: &str = "(?:/|$)";
     let mut text = "^".to_owned();
     for (at, segment) in route.segments.iter().enumerate() {
-        text.push('/');
-        match segment {
-            Segment::Word(word) => text += &escaped(word),
-            Segment::Any(Fold::Number) => text += "[0-9]+",
-            Segment::Any(Fold::Uuid) => text += "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}",
-            Segment::Any(Fold::Hash) => {
-                text += &format!("(?![0-9]+{END})(?=[A-Za-z]*[0-9])[A-Za-z0-9]{{8,}}");
-            }
-            Segment::Any(Fold::Word) => {
-                let siblings =
-                    routes.iter().filter(|other| other.segments.get(..at) == Some(&route.segments[..at]));
-                let mut words: Vec<String> = siblings
-                    .filter_map(|other| match other.segments.get(at) {
-                        Some(Segment::Word(word)) if !word.is_empty() => Some(escaped(word)),
-                        _ => None,
-                    })
-                    .collect();
-                words.sort_unstable();
-                words.dedup();
-                words.push("[0-9]+".to_owned());
-                text += &format!("(?!(?:{}){END})[A-Za-z0-9_-]+", words.join("|"));
-            }
+        if *segment == Segment::Any(Fold::Word) && !route.words.is_empty() {
+            let paths: Vec<String> =
+                route.words.iter().map(|words| rest(&route.segments[at..], words)).collect();
+            return format!("{text}(?:{})$", paths.join("|"));
         }
+        text.push('/');
+        text += &match segment {
+            Segment::Any(Fold::Word) => any_word(route, at, routes),
+            other => pattern(other),
+        };
     }
     text + "$"
+}
+
+/// From the first {word} on, with its words.
+fn rest(segments: &[Segment], words: &str) -> String {
+    let mut words = words.split('/');
+    let one = |segment: &Segment| match segment {
+        Segment::Any(Fold::Word) => escaped(words.next().unwrap_or_default().as_bytes()),
+        other => pattern(other),
+    };
+    segments.iter().map(one).map(|pattern| format!("/{pattern}")).collect()
+}
+
+/// As `paths` folds segments, so that none that was of another route falls into this one.
+fn pattern(segment: &Segment) -> String {
+    match segment {
+        Segment::Word(word) => escaped(word),
+        Segment::Any(Fold::Number) => "[0-9]+".to_owned(),
+        Segment::Any(Fold::Uuid) => "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}".to_owned(),
+        Segment::Any(Fold::Hash) => "(?:(?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{8,}|\
+             (?=(?:[0-9]*[A-Za-z]+[0-9]){2})[A-Za-z0-9]{12,})"
+            .to_owned(),
+        Segment::Any(Fold::Word) => "[^/]+".to_owned(),
+    }
+}
+
+fn any_word(route: &RouteReport, at: usize, routes: &[&RouteReport]) -> String {
+    const END: &str = "(?:/|$)";
+    let siblings = routes.iter().filter(|other| other.segments.get(..at) == Some(&route.segments[..at]));
+    let mut words: Vec<String> = siblings
+        .filter_map(|other| match other.segments.get(at) {
+            Some(Segment::Word(word)) if !word.is_empty() => Some(escaped(word)),
+            _ => None,
+        })
+        .collect();
+    words.sort_unstable();
+    words.dedup();
+    words.push("[0-9]+".to_owned());
+    format!("(?!(?:{}){END})[^/]+", words.join("|"))
 }
 
 fn escaped(word: &[u8]) -> String {

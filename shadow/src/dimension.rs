@@ -139,6 +139,8 @@ pub(crate) struct Dimensions {
     pub(crate) list: Vec<Dimension>,
     numbers: HashMap<u64, u8>,
     once: Box<[u16; ONCE]>,
+    /// Names of arguments by the prefix that campaigns use, up to [`MOST`] in all.
+    campaigns: Vec<(usize, u64)>,
     pub(crate) requests: u32,
 }
 
@@ -156,6 +158,7 @@ impl Dimensions {
             list: Vec::with_capacity(8),
             numbers: HashMap::new(),
             once: Box::new([0; ONCE]),
+            campaigns: Vec::new(),
             requests: 0,
         };
         sorts.into_iter().for_each(|sort| dimensions.push(sort, b""));
@@ -195,6 +198,7 @@ impl Dimensions {
             }
         }
         for (name, value) in arguments(request.query) {
+            self.note_campaign(key, name);
             self.add(key, &mut values, Sort::Argument, name, value);
         }
         for (dimension, value) in self.list.iter_mut().zip(values).filter(|(_, value)| *value != 0) {
@@ -205,6 +209,20 @@ impl Dimensions {
             }
         }
         values[..self.list.len()].into()
+    }
+
+    fn note_campaign(&mut self, key: &Key, name: &[u8]) {
+        let Some(prefix) = names::campaign_prefix(name) else { return };
+        let name = (prefix, key.bytes(name));
+        if self.campaigns.len() < MOST && !self.campaigns.contains(&name) {
+            self.campaigns.push(name);
+        }
+    }
+
+    /// How many different names with a prefix of campaigns there were. `None`: too many to know.
+    pub(crate) fn with_campaign_prefix(&self, prefix: usize) -> Option<usize> {
+        let count = self.campaigns.iter().filter(|(of, _)| *of == prefix).count();
+        (self.campaigns.len() < MOST).then_some(count)
     }
 
     fn add(&mut self, key: &Key, values: &mut [u32; MOST], sort: Sort, name: &[u8], value: &[u8]) {
@@ -281,6 +299,7 @@ impl Dimensions {
             + names
             + self.list.capacity() * (size_of::<Dimension>() + 64)
             + self.numbers.capacity() * 24
+            + self.campaigns.capacity() * 16
     }
 }
 

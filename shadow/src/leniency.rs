@@ -163,3 +163,41 @@ impl Leniency {
                     .any(|place| place.place == mark.place && place.kind == mark.kind && place.is_noise())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::Meaning;
+
+    fn seen(at: u64, ordered: u64) -> Seen {
+        Seen {
+            sent: at,
+            at,
+            meaning: Meaning { ordered, unordered: 1 },
+            marks: Box::default(),
+            values: Box::default(),
+            url: 0,
+            client: 2,
+            identity: 2,
+            explicit: None,
+            is_storable: true,
+        }
+    }
+
+    #[test]
+    fn the_order_of_a_list_has_a_meaning_unless_identical_requests_get_different_ones() {
+        let (key, one, other) = (Key::from_seed(1), seen(0, 7), seen(1, 8));
+        let mut leniency = Leniency::default();
+        let are_equal = |leniency: &Leniency| leniency.meaning(&key, &one) == leniency.meaning(&key, &other);
+        assert!(!are_equal(&leniency));
+        for _ in 0..50 {
+            leniency.learn(&one, &other, false);
+            leniency.learn(&one, &one, true);
+        }
+        assert!(!are_equal(&leniency) && leniency.version == 0, "each client has its own order");
+        for _ in 0..50 {
+            leniency.learn(&one, &other, true);
+        }
+        assert!(are_equal(&leniency) && leniency.version == 1);
+    }
+}

@@ -13,6 +13,7 @@ mod shape;
 mod mark;
 mod json;
 mod text;
+mod decoding;
 mod digest;
 mod request;
 mod response;

@@ -179,14 +179,83 @@ pub(crate) fn is_harmless_in_response(name: &[u8]) -> bool {
         })
 }
 
+/// Words in a path that may stand for the client, or for what is done with it: what `{word}` stands for is none of these.
+const OF_THE_CLIENT: [&str; 48] = [
+    "me",
+    "my",
+    "mine",
+    "myself",
+    "self",
+    "own",
+    "current",
+    "whoami",
+    "user",
+    "account",
+    "accounts",
+    "profile",
+    "profiles",
+    "settings",
+    "preferences",
+    "admin",
+    "administrator",
+    "login",
+    "logout",
+    "signin",
+    "signout",
+    "signup",
+    "register",
+    "auth",
+    "oauth",
+    "session",
+    "sessions",
+    "password",
+    "token",
+    "tokens",
+    "verify",
+    "export",
+    "import",
+    "download",
+    "cart",
+    "basket",
+    "checkout",
+    "billing",
+    "invoices",
+    "payment",
+    "wallet",
+    "dashboard",
+    "inbox",
+    "messages",
+    "notifications",
+    "favorites",
+    "wishlist",
+    "private",
+];
+
+/// Whether a segment of a path may be about who asks: as a whole, or in one of its parts.
+pub(crate) fn may_be_of_the_client(segment: &[u8]) -> bool {
+    let is_known =
+        |word: &[u8]| OF_THE_CLIENT.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(word));
+    let parts = || segment.split(|byte| !byte.is_ascii_alphanumeric());
+    parts().any(is_known) || is_known(&parts().flatten().copied().collect::<Vec<u8>>())
+}
+
+/// What the names of several arguments of campaigns begin with.
+pub(crate) const CAMPAIGN_PREFIXES: [&str; 4] = ["utm_", "mtm_", "hsa_", "gad_"];
+
+/// The number of the prefix that a name has.
+pub(crate) fn campaign_prefix(name: &[u8]) -> Option<usize> {
+    CAMPAIGN_PREFIXES.iter().position(|prefix| {
+        name.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix.as_bytes()))
+    })
+}
+
 /// Arguments by which campaigns are counted.
 pub(crate) fn is_campaign(name: &[u8]) -> bool {
     const NAMES: [&str; 12] = [
         "gclid", "fbclid", "msclkid", "dclid", "gbraid", "wbraid", "mc_cid", "mc_eid", "igshid", "twclid",
         "ttclid", "yclid",
     ];
-    name.get(..4).is_some_and(|start| start.eq_ignore_ascii_case(b"utm_"))
-        || NAMES.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(name))
+    campaign_prefix(name).is_some() || NAMES.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(name))
 }
 
 #[cfg(test)]
@@ -208,6 +277,16 @@ mod tests {
             ("timestamp", Suggestion::Nothing),
         ] {
             assert_eq!(suggestion(name.as_bytes()), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn words_that_may_be_about_the_client_are_known() {
+        for word in ["me", "Me", "account", "log-out", "my-orders", "sign_in", "admin.php", "export"] {
+            assert!(may_be_of_the_client(word.as_bytes()), "{word}");
+        }
+        for word in ["shoe", "home", "old-red-story", "men", "summary"] {
+            assert!(!may_be_of_the_client(word.as_bytes()), "{word}");
         }
     }
 

@@ -35,7 +35,7 @@ const FEWEST_REQUESTS: u32 = 4;
 const HEAVY: u32 = 128;
 
 /// Clients that must have used a word before a report shows it.
-const FEWEST_CLIENTS: u32 = 5;
+pub(crate) const FEWEST_CLIENTS: u32 = 5;
 
 const NONE: u32 = u32::MAX;
 
@@ -345,6 +345,20 @@ impl Paths {
         Some(segments)
     }
 
+    /// The segments of a path that stand for {word} in the route of `node`, with a slash between them; empty if it has none.
+    pub(crate) fn words(&self, mut node: u32, path: &[u8]) -> Box<[u8]> {
+        let mut words: Vec<u8> = Vec::new();
+        for segment in path.rsplit(|byte| *byte == b'/') {
+            let Some(of) = self.nodes.get(node as usize).filter(|of| of.parent != NONE) else { break };
+            if of.segment == Segment::Any(Fold::Word) {
+                let before = if words.is_empty() { &[][..] } else { b"/" };
+                words.splice(..0, segment.iter().chain(before).copied());
+            }
+            node = of.parent;
+        }
+        words.into()
+    }
+
     /// Whether five clients have used each word of a path: otherwise it may be one client's secret.
     pub(crate) fn may_be_shown(&self, mut node: u32) -> Vec<bool> {
         let mut may = Vec::new();
@@ -373,7 +387,7 @@ fn is_normal(path: &[u8]) -> bool {
 }
 
 /// Segments that are ids by their shape.
-fn fold(segment: &[u8]) -> Option<Fold> {
+pub(crate) fn fold(segment: &[u8]) -> Option<Fold> {
     let digits = segment.iter().filter(|byte| byte.is_ascii_digit()).count();
     match () {
         () if digits == 0 => None,
@@ -384,12 +398,17 @@ fn fold(segment: &[u8]) -> Option<Fold> {
     }
 }
 
-/// Hexadecimal with digits and letters, or letters and digits as random ids have them.
+/// Hexadecimal with digits and letters, or letters and digits as random ids have them: a digit comes after a letter twice, which no
+/// word with a number does. An expression in the configuration says the same.
 fn is_hash(segment: &[u8]) -> bool {
     let is_hexadecimal =
         segment.len() >= 8 && segment.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    is_hexadecimal
-        || segment.iter().all(u8::is_ascii_alphanumeric) && shape::shape(segment, 0) == shape::Shape::Token
+    let is_mixed = || {
+        let numbers =
+            segment.windows(2).filter(|pair| pair[0].is_ascii_alphabetic() && pair[1].is_ascii_digit());
+        segment.len() >= 12 && segment.iter().all(u8::is_ascii_alphanumeric) && numbers.count() >= 2
+    };
+    is_hexadecimal || is_mixed()
 }
 
 impl Segment {
@@ -483,6 +502,11 @@ mod tests {
         assert_eq!(tree.asked("/items/coat-zx"), "/items/{word}");
         assert_eq!(tree.asked("/items/new"), "/items/new");
         assert_eq!(tree.asked("/items/hat-cx/parts/4"), "/items/{word}/parts/{id}");
+        let route = tree.ask("/items/hat-cx/parts/4", 1).expect("it is a route");
+        let words = |path: &str| tree.paths.words(tree.nodes[route as usize], path.as_bytes());
+        assert_eq!(&*words("/items/hat-cx/parts/4"), b"hat-cx");
+        let new = tree.ask("/items/new", 1).expect("it is a route");
+        assert!(tree.paths.words(tree.nodes[new as usize], b"/items/new").is_empty());
     }
 
     #[test]

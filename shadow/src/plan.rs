@@ -133,3 +133,52 @@ pub(crate) fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
         })
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dimension::difference;
+    use std::net::{IpAddr, Ipv4Addr};
+
+    /// What is learned from forty clients in three languages, whose responses have a meaning each.
+    fn learned(meaning: impl Fn(usize) -> usize) -> (Plan, Vec<String>, Vec<String>) {
+        let (key, mut dimensions, mut pairs) = (Key::from_seed(1), Dimensions::new(), Pairs::default());
+        let mut values: Vec<Box<[u32]>> = Vec::new();
+        for client in (0..40_u8).cycle().take(120) {
+            let cookie = format!("session=s{client}");
+            let language = ["de", "en", "fr"][usize::from(client % 3)];
+            let fields = [(&b"cookie"[..], cookie.as_bytes()), (b"accept-language", language.as_bytes())];
+            let request = Request {
+                location: 0,
+                method: b"GET",
+                is_tls: false,
+                host: b"h",
+                path: b"/",
+                query: None,
+                client: IpAddr::V4(Ipv4Addr::new(10, 0, 0, client)),
+                certificate: None,
+            };
+            values.push(dimensions.read(&key, &request, fields.into_iter()));
+        }
+        let latest = &values[80..];
+        for number in 0..4_000_usize {
+            let (one, other) =
+                (number * 7 % 40, if number % 6 == 0 { number * 7 % 40 } else { number * 11 % 40 });
+            pairs.add(difference(&latest[one], &latest[other]), 500, meaning(one) != meaning(other));
+        }
+        let leniency = Leniency::default();
+        let of = Circumstances { leniency: &leniency, clients: 40, is_public: false, vary: 0 };
+        let plan = Plan::learn(&dimensions, &pairs, &of);
+        let labels = |mask: u64| bits(mask).map(|number| dimensions.list[number].label()).collect();
+        (plan, labels(plan.selected), labels(plan.bypassed))
+    }
+
+    #[test]
+    fn what_names_a_client_is_never_part_of_the_key_but_passed_on() {
+        let (plan, selected, bypassed) = learned(|client| client);
+        assert_eq!((selected, bypassed, plan.blocked), (Vec::new(), vec!["cookie session".to_owned()], 0));
+        let (plan, selected, bypassed) = learned(|client| client % 3);
+        assert_eq!((selected, bypassed), (vec!["header accept-language".to_owned()], Vec::new()));
+        assert!(plan.presence != 0, "and clients with a session are apart from those without");
+    }
+}

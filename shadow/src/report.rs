@@ -3,13 +3,14 @@
 //! It contains no value of a request or response: names, counts, and words of paths that five clients have used. Before:
 //! `verdict`; next: `words` and `configuration`, which print it.
 
-use crate::dimension::Sort;
-use crate::paths::{Fold, Segment};
+use crate::dimension::{Dimension, Dimensions, Sort};
+use crate::names;
+use crate::paths::{self, Fold, Segment};
 use crate::plan::bits;
 use crate::route::Route;
 use crate::shadow::{REST, Shadow};
 use crate::simulation::EXPLICIT;
-use crate::statistics::{ratio_interval, upper_bound};
+use crate::statistics::{Mix, ratio_interval, upper_bound};
 use crate::verdict::{Keys, Reason, Verdict};
 use serde::Serialize;
 
@@ -69,7 +70,7 @@ pub struct RouteReport {
     pub reason: String,
     /// Names such as `cookie session`, `query q`, `header accept-language`, `address`.
     pub varies_by: Vec<String>,
-    /// Arguments that change nothing, such as `query utm_source`.
+    /// Arguments that change nothing, such as `query utm_source`, or `query utm_*` if that is so of each one with this prefix.
     pub ignores: Vec<String>,
     /// Requests that carry one of these are passed on to the API.
     pub bypasses: Vec<String>,
@@ -87,7 +88,7 @@ pub struct RouteReport {
     pub stale_age_seconds: Option<f64>,
     /// Responses that another client would have got wrongly.
     pub leaks: u64,
-    /// A 95 % interval.
+    /// A 95 % interval for as many requests of other clients.
     pub hit_ratio: [f64; 2],
     pub saved_seconds: f64,
     /// What is missing for a verdict.
@@ -100,6 +101,9 @@ pub struct RouteReport {
     pub(crate) has_explicit: bool,
     #[serde(skip)]
     pub(crate) segments: Vec<Segment>,
+    /// What {word} stands for if it is cached, with a slash between several of one path; nothing else is.
+    #[serde(skip)]
+    pub(crate) words: Vec<String>,
     #[serde(skip)]
     pub(crate) selected: Vec<(Sort, String)>,
     #[serde(skip)]
@@ -122,7 +126,7 @@ pub struct Needs {
 impl Report {
     /// The verdicts on all that was seen. `budget`: stale hits per hit, such as [`STALE_BUDGET`].
     pub fn of(shadow: &Shadow, millstream: &str, budget: f64) -> Report {
-        let mut keys: Vec<Keys> = shadow.routes.iter().map(|_| Keys::default()).collect();
+        let mut keys: Vec<Keys<'_>> = shadow.routes.iter().map(|_| Keys::default()).collect();
         for entry in shadow.sample.entries.values() {
             keys[entry.route as usize].add(&shadow.routes[entry.route as usize], entry);
         }
@@ -130,6 +134,7 @@ impl Report {
             .filter(|number| shadow.routes[*number].requests > 0)
             .filter_map(|number| route(shadow, number as u32, &keys[number], budget))
             .collect();
+        strike_routes_of_their_own(&mut routes);
         routes.sort_by(|one, other| {
             let value = |route: &RouteReport| route.api_seconds;
             value(other).total_cmp(&value(one)).then_with(|| one.route.cmp(&other.route))
@@ -167,15 +172,77 @@ impl Report {
     /// The number in `routes` of the route that the recommended configuration applies to a path.
     pub fn route_of(&self, location: u32, path: &[u8]) -> Option<usize> {
         let segments: Vec<&[u8]> = path.strip_prefix(b"/")?.split(|byte| *byte == b'/').collect();
-        let fits = |route: &RouteReport| {
-            route.location == location
-                && route.segments.len() == segments.len()
-                && route.segments.iter().zip(&segments).all(|(segment, text)| fits(segment, text))
-        };
+        let fits = |route: &RouteReport| route.location == location && route.fits(&segments);
         (0..self.routes.len())
             .filter(|number| fits(&self.routes[*number]))
             .min_by_key(|number| order(&self.routes[*number]))
     }
+}
+
+impl RouteReport {
+    /// Whether the route, or its location if it is cached, is that of a path.
+    fn fits(&self, path: &[&[u8]]) -> bool {
+        let fits = self.segments.len() == path.len()
+            && self.segments.iter().zip(path).all(|(segment, text)| fits(segment, text));
+        if !fits || self.words.is_empty() {
+            return fits;
+        }
+        let is_word = |place: &usize| self.segments[*place] == Segment::Any(Fold::Word);
+        let words: Vec<&[u8]> = (0..path.len()).filter(is_word).map(|place| path[place]).collect();
+        let words = words.join(&b'/');
+        self.words.iter().any(|of| of.as_bytes() == words)
+    }
+}
+
+/// A word that is a route of its own in its place is none of {word}.
+fn strike_routes_of_their_own(routes: &mut [RouteReport]) {
+    for number in 0..routes.len() {
+        if routes[number].words.is_empty() {
+            continue;
+        }
+        let segments = routes[number].segments.clone();
+        let places: Vec<usize> =
+            (0..segments.len()).filter(|place| segments[*place] == Segment::Any(Fold::Word)).collect();
+        let is_known = |place: usize, word: &str| {
+            routes.iter().any(|other| {
+                other.location == routes[number].location
+                    && other.segments.get(..place) == Some(&segments[..place])
+                    && matches!(other.segments.get(place), Some(Segment::Word(of)) if **of == *word.as_bytes())
+            })
+        };
+        let is_none =
+            |words: &String| !words.split('/').zip(&places).any(|(word, place)| is_known(*place, word));
+        let words: Vec<String> =
+            routes[number].words.iter().filter(|words| is_none(words)).cloned().collect();
+        if words.is_empty() {
+            routes[number].keep_seconds = None;
+            routes[number].hit_ratio = [0.0, 0.0];
+            routes[number].saved_seconds = 0.0;
+            "all of its words are routes of their own".clone_into(&mut routes[number].reason);
+        }
+        routes[number].words = words;
+    }
+}
+
+/// Arguments that are ignored, by name, or by the prefix if each one with it is.
+fn ignored(dimensions: &Dimensions, mask: u64) -> Vec<String> {
+    let list: Vec<&Dimension> = bits(mask).map(|number| &dimensions.list[number]).collect();
+    let prefix = |dimension: &Dimension| names::campaign_prefix(&dimension.name);
+    let is_whole = |prefix: usize| {
+        let count = list.iter().filter(|of| names::campaign_prefix(&of.name) == Some(prefix)).count();
+        count >= 2 && dimensions.with_campaign_prefix(prefix) == Some(count)
+    };
+    let name = |dimension: &&Dimension| match prefix(dimension).filter(|prefix| is_whole(*prefix)) {
+        Some(prefix) => format!("{}*", names::CAMPAIGN_PREFIXES[prefix]),
+        None => String::from_utf8_lossy(&dimension.name).into_owned(),
+    };
+    let mut names: Vec<String> = Vec::new();
+    for name in list.iter().map(name) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
 }
 
 /// Of two routes that fit a path, the one with the more exact segment counts.
@@ -188,16 +255,10 @@ pub(crate) fn order(route: &RouteReport) -> Vec<u8> {
 }
 
 pub(crate) fn fits(segment: &Segment, text: &[u8]) -> bool {
-    let all = |is_part: fn(&u8) -> bool| !text.is_empty() && text.iter().all(is_part);
     match segment {
         Segment::Word(word) => **word == *text,
-        Segment::Any(Fold::Number) => all(u8::is_ascii_digit),
-        Segment::Any(Fold::Uuid) => crate::shape::is_uuid(text),
-        Segment::Any(Fold::Hash) => {
-            let has_digit = text.iter().any(u8::is_ascii_digit);
-            all(u8::is_ascii_alphanumeric) && text.len() >= 8 && has_digit && !all(u8::is_ascii_digit)
-        }
-        Segment::Any(Fold::Word) => all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')),
+        Segment::Any(Fold::Word) => !text.is_empty() && paths::fold(text).is_none(),
+        Segment::Any(fold) => paths::fold(text) == Some(*fold),
     }
 }
 
@@ -222,7 +283,7 @@ fn shown(shadow: &Shadow, number: u32) -> Option<(String, Vec<Segment>)> {
     Some((text, segments))
 }
 
-fn route(shadow: &Shadow, number: u32, keys: &Keys, budget: f64) -> Option<RouteReport> {
+fn route(shadow: &Shadow, number: u32, keys: &Keys<'_>, budget: f64) -> Option<RouteReport> {
     let of = &shadow.routes[number as usize];
     let (label, segments) = shown(shadow, number)?;
     let is_of_words = segments.iter().any(|segment| matches!(segment, Segment::Any(Fold::Word)));
@@ -231,7 +292,14 @@ fn route(shadow: &Shadow, number: u32, keys: &Keys, budget: f64) -> Option<Route
     let mean = of.milliseconds as f64 / f64::from(of.tally.sampled.max(1)) / 1_000.0;
     let api_seconds = rounded(of.requests as f64 * mean);
     let keep = verdict.keep;
-    let hit_ratio = keep.map_or([0.0, 0.0], |(lifetime, _)| hit_ratio(of, keys, lifetime));
+    let words = match keep {
+        Some((lifetime, _)) if is_of_words => keys.words(lifetime),
+        _ => Vec::new(),
+    };
+    let hit_ratio = keep.map_or([0.0, 0.0], |(lifetime, _)| {
+        hit_ratio(of, &keys.ratios(lifetime, is_of_words.then_some(&words)))
+    });
+    let ignored = ignored(&of.dimensions, verdict.plan.ignored);
     let label_of = |number: usize| of.dimensions.list[number].label();
     let named = |mask: u64| -> Vec<(Sort, String)> {
         bits(mask)
@@ -267,7 +335,7 @@ fn route(shadow: &Shadow, number: u32, keys: &Keys, budget: f64) -> Option<Route
         keep_seconds: keep.map(|(_, seconds)| seconds),
         reason: reason(of, &verdict, budget),
         varies_by,
-        ignores: bits(plan.ignored).map(label_of).collect(),
+        ignores: ignored.iter().map(|name| format!("query {name}")).collect(),
         bypasses: bits(plan.bypassed).map(label_of).collect(),
         separates: bits(plan.presence).map(label_of).collect(),
         noise: of.leniency.kinds().into_iter().map(str::to_owned).collect(),
@@ -286,19 +354,25 @@ fn route(shadow: &Shadow, number: u32, keys: &Keys, budget: f64) -> Option<Route
         is_explicit: keep.is_some_and(|(lifetime, _)| lifetime == EXPLICIT),
         has_explicit: of.tally.explicit > 0,
         segments,
+        words: words.iter().map(|words| String::from_utf8_lossy(words).into_owned()).collect(),
         selected: named(plan.selected),
         presence: named(plan.presence),
         bypassed: named(plan.bypassed),
-        ignored: named(plan.ignored).into_iter().map(|(_, name)| name).collect(),
+        ignored,
     })
 }
 
-fn hit_ratio(route: &Route, keys: &Keys, lifetime: usize) -> [f64; 2] {
+fn hit_ratio(route: &Route, keys: &[(u32, u32)]) -> [f64; 2] {
     const MOST_STRANGERS: usize = 16_384;
-    let mut list: Vec<(u32, u32)> =
-        keys.requests.iter().map(|(requests, hits)| (*requests, hits[lifetime])).collect();
+    let mut list = keys.to_vec();
     list.extend(std::iter::repeat_n((1, 0), (route.strangers as usize).min(MOST_STRANGERS)));
-    ratio_interval(&list).map(|ratio| (ratio * 10_000.0).round() / 10_000.0)
+    let plan = route.plan;
+    let tells_apart = plan.selected | plan.presence | plan.bypassed != 0;
+    let mix = Mix {
+        clients: if tells_apart { route.clients() } else { 0 },
+        passed: f64::from(route.passed) / f64::from(route.planned.max(1)),
+    };
+    ratio_interval(&list, mix).map(|ratio| (ratio * 10_000.0).round() / 10_000.0)
 }
 
 fn reason(route: &Route, verdict: &Verdict, budget: f64) -> String {

@@ -2,6 +2,7 @@
 //!
 //! The rules are those of `millstream-cache`'s policy, without its directives. Before: `digest`; next: `seen`.
 
+use crate::decoding::Coding;
 use crate::hash::Key;
 use crate::json::Meaning;
 use crate::mark::{MarkKind, Marks};
@@ -37,7 +38,7 @@ pub(crate) struct Head {
     pub(crate) vary: Vec<Box<[u8]>>,
     pub(crate) meaning: Meaning,
     pub(crate) content_type: Box<[u8]>,
-    pub(crate) is_encoded: bool,
+    pub(crate) coding: Coding,
 }
 
 impl Head {
@@ -97,7 +98,7 @@ impl Head {
             vary,
             meaning: Meaning { ordered: meaning, unordered: meaning },
             content_type: content_type.into(),
-            is_encoded: all("content-encoding").any(|value| !value.eq_ignore_ascii_case(b"identity")),
+            coding: Coding::of(all("content-encoding")),
         }
     }
 }
@@ -145,6 +146,13 @@ mod tests {
             assert_eq!(head(status, fields).storable, expected, "{fields:?}");
         }
         assert_eq!(head(200, &[("Cache-Control", "max-age=60, s-maxage=9")]).explicit, Some(9));
+    }
+
+    #[test]
+    fn a_status_and_what_forbids_to_store_are_part_of_the_meaning() {
+        assert_ne!(head(200, &[]).meaning, head(403, &[]).meaning);
+        assert_ne!(head(200, &[]).meaning, head(200, &[("Cache-Control", "private")]).meaning);
+        assert_eq!(head(200, &[]).meaning, head(200, &[("Cache-Control", "max-age=60")]).meaning);
     }
 
     #[test]

@@ -73,6 +73,8 @@ pub(crate) struct Route {
     /// Responses since the plan was made, and of these the good ones that it does not pass on.
     pub(crate) planned: u32,
     pub(crate) offered: u32,
+    /// Responses that the plan passes on.
+    pub(crate) passed: u32,
     pub(crate) hints: Vec<(u32, u32)>,
     /// The shortest lifetime that the API gave.
     pub(crate) shortest: u32,
@@ -111,6 +113,7 @@ impl Route {
             changes: 0,
             planned: 0,
             offered: 0,
+            passed: 0,
             hints: Vec::new(),
             shortest: u32::MAX,
             values: HashMap::new(),
@@ -287,15 +290,17 @@ impl Route {
         self.confirmed = 0;
         self.planned = 0;
         self.offered = 0;
+        self.passed = 0;
         self.strangers = 0;
         self.values.clear();
     }
 
     /// Lets the simulated caches handle a response.
     pub(crate) fn simulate(&mut self, key: &Key, entry: &mut Entry, url: u64, seen: &Seen) -> bool {
-        entry.requests += 1;
         self.planned += 1;
         if self.plan.bypasses(&seen.values) {
+            entry.requests += 1;
+            self.passed += 1;
             return false;
         }
         self.offered += u32::from(seen.is_storable);

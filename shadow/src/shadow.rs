@@ -4,6 +4,7 @@
 //! one, the proxy holds a [`Sampled`], gives it the response as it passes, and brings it back. Before: `sample`, `route`; next:
 //! `report`.
 
+use crate::decoding::Decoders;
 use crate::digest::BodyDigest;
 use crate::hash::Key;
 use crate::mark::Marks;
@@ -47,6 +48,7 @@ pub struct Shadow {
     pub(crate) routes: Vec<Route>,
     pub(crate) sample: Sample,
     unsafe_requests: VecDeque<(u32, u64)>,
+    decoders: Decoders,
     second: u64,
     sampled: u32,
     pub(crate) requests: u64,
@@ -69,12 +71,22 @@ pub struct Sampled {
     url: u64,
     exact: u64,
     paths: [u64; 2],
+    words: Box<[u8]>,
     values: Box<[u32]>,
     sent: u64,
     key: Key,
     marks: Marks,
     head: Option<Head>,
     body: Option<BodyDigest>,
+    decoders: Decoders,
+}
+
+/// What a response belongs to.
+struct Place {
+    route: u32,
+    generation: u32,
+    url: u64,
+    words: Box<[u8]>,
 }
 
 impl Sampled {
@@ -88,9 +100,19 @@ impl Sampled {
         let head = Head::read(&self.key, &mut self.marks, status, fields, now);
         // A stream has no end, and what an unsafe method returns is not compared.
         if !self.is_unsafe && head.storable != Storable::Stream {
-            self.body = Some(BodyDigest::new(self.key.clone(), &head.content_type, head.is_encoded, now));
+            let key = self.key.clone();
+            self.body = BodyDigest::new(key, &head.content_type, head.coding, &self.decoders, now);
+            // Without its body, a response is no evidence.
+            if self.body.is_none() {
+                return;
+            }
         }
         self.head = Some(head);
+    }
+
+    /// Whether the head says that the body is a stream, which may never end: then [`Shadow::streams`] takes it.
+    pub fn is_stream(&self) -> bool {
+        self.head.as_ref().is_some_and(|head| head.storable == Storable::Stream)
     }
 
     /// A piece of the body, without transfer coding.
@@ -110,6 +132,7 @@ impl Shadow {
             routes: vec![Route::new(0, 0)],
             sample: Sample::new(),
             unsafe_requests: VecDeque::with_capacity(MOST_UNSAFE),
+            decoders: Decoders::default(),
             second: 0,
             sampled: 0,
             requests: 0,
@@ -202,6 +225,7 @@ impl Shadow {
             .filter(|(name, _)| !names::is_campaign(name))
             .fold(path, |sum, (name, value)| key.join(key.join(sum, name), value));
         let generation = route.generation;
+        let words = self.paths.words(route.node, request.path);
         let exact = Plan::default().url(key, &route.dimensions, request);
         Some(Box::new(Sampled {
             route: number,
@@ -210,13 +234,21 @@ impl Shadow {
             url,
             exact,
             paths: [path, plain],
+            words,
             values,
             sent: now,
             key: key.clone(),
             marks: Marks::default(),
             head: None,
             body: None,
+            decoders: self.decoders.clone(),
         }))
+    }
+
+    /// The response to a sampled request is a stream: it counts from its head on, and nothing more is of interest.
+    /// `now`: milliseconds since 1970.
+    pub fn streams(&mut self, sampled: Sampled, now: u64) {
+        self.ended(sampled, Ending::Whole, now);
     }
 
     /// The response to a sampled request has ended. `now`: milliseconds since 1970.
@@ -266,10 +298,13 @@ impl Shadow {
         };
         seen.meaning.ordered = self.key.pair(seen.meaning.ordered, head.meaning.ordered);
         seen.meaning.unordered = self.key.pair(seen.meaning.unordered, head.meaning.unordered);
-        self.observe(number, sampled.generation, sampled.url, sampled.paths, seen);
+        let place =
+            Place { route: number, generation: sampled.generation, url: sampled.url, words: sampled.words };
+        self.observe(place, sampled.paths, seen);
     }
 
-    fn observe(&mut self, number: u32, generation: u32, url: u64, paths: [u64; 2], seen: Seen) {
+    fn observe(&mut self, place: Place, paths: [u64; 2], seen: Seen) {
+        let Place { route: number, generation, url, words } = place;
         let key = &self.key;
         let route = &mut self.routes[number as usize];
         let (plan, is_new) = (route.plan, !self.sample.entries.contains_key(&url));
@@ -293,9 +328,11 @@ impl Shadow {
         let mut changed_since = None;
         self.sample.with(
             url,
-            || Entry::new(number, generation),
+            || Entry::new(number, words.clone(), generation),
             |entry| {
-                if entry.generation != generation {
+                if entry.route != number {
+                    entry.adopt(number, words.clone(), generation);
+                } else if entry.generation != generation {
                     entry.restart(generation);
                 }
                 let before = entry.last;
@@ -323,7 +360,7 @@ impl Shadow {
     /// An unsafe request to a route has succeeded.
     fn changed(&mut self, route: u32, url: u64, now: u64) {
         if self.sample.entries.contains_key(&url) {
-            self.sample.with(url, || Entry::new(route, 0), |entry| entry.invalidate(now));
+            self.sample.with(url, || Entry::new(route, Box::default(), 0), |entry| entry.invalidate(now));
         }
         if self.unsafe_requests.len() == MOST_UNSAFE {
             self.unsafe_requests.pop_front();

@@ -14,7 +14,7 @@ pub(crate) const SIMULATED: usize = LIFETIMES.len() + 1;
 const SOON: u64 = 10_000;
 
 /// Keys of the cache for one URL; requests with others are not simulated.
-const MOST_VARIANTS: usize = 12;
+const MOST_VARIANTS: usize = 24;
 
 /// Responses that are kept of one URL.
 pub(crate) const MOST_SEEN: usize = 4;
@@ -64,6 +64,8 @@ struct Variant {
 
 pub(crate) struct Entry {
     pub(crate) route: u32,
+    /// What stands for {word} in its path.
+    pub(crate) words: Box<[u8]>,
     pub(crate) generation: u32,
     pub(crate) seen: Vec<Seen>,
     variants: Vec<Variant>,
@@ -85,9 +87,10 @@ pub(crate) struct Step {
 }
 
 impl Entry {
-    pub(crate) fn new(route: u32, generation: u32) -> Entry {
+    pub(crate) fn new(route: u32, words: Box<[u8]>, generation: u32) -> Entry {
         Entry {
             route,
+            words,
             generation,
             seen: Vec::new(),
             variants: Vec::new(),
@@ -105,6 +108,13 @@ impl Entry {
         self.variants.clear();
         self.requests = 0;
         self.hits = [0; SIMULATED];
+    }
+
+    /// Its path belongs to another route now, since words were folded. What was seen stays true.
+    pub(crate) fn adopt(&mut self, route: u32, words: Box<[u8]>, generation: u32) {
+        self.route = route;
+        self.words = words;
+        self.restart(generation);
     }
 
     /// A successful request with an unsafe method invalidates what is stored (RFC 9111 §4.4).
@@ -127,15 +137,25 @@ impl Entry {
     }
 
     pub(crate) fn has_several_clients(&self) -> bool {
-        self.clients.count_ones() >= FEWEST_CLIENTS
+        self.clients() >= FEWEST_CLIENTS
+    }
+
+    /// Different clients, at the least.
+    pub(crate) fn clients(&self) -> u32 {
+        self.clients.count_ones()
     }
 
     /// Lets each simulated cache handle the request with this response. `key`: that of the cache.
     pub(crate) fn simulate(&mut self, key: u64, seen: &Seen, meaning: u64, evidence: &mut Evidence) -> Step {
+        self.requests += 1;
         let is_shared = self.has_several_clients();
         let at = match self.variants.iter().position(|variant| variant.key == key) {
             Some(at) => at,
-            None if self.variants.len() == MOST_VARIANTS => return Step::default(),
+            None if self.variants.len() == MOST_VARIANTS => {
+                // Neither a hit nor a miss.
+                self.requests -= 1;
+                return Step::default();
+            }
             None => {
                 self.variants.push(Variant { key, stored: [Stored::default(); SIMULATED], doubt: None });
                 self.variants.len() - 1
@@ -174,7 +194,7 @@ impl Entry {
 
     pub(crate) fn bytes(&self) -> usize {
         let seen: usize = self.seen.iter().map(Seen::bytes).sum();
-        size_of::<Entry>() + 48 + seen + self.variants.capacity() * size_of::<Variant>()
+        size_of::<Entry>() + 48 + self.words.len() + seen + self.variants.capacity() * size_of::<Variant>()
     }
 }
 
@@ -238,5 +258,65 @@ impl Entry {
                 outcomes.stale_age += u64::from(hits) * doubt.age;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::Meaning;
+
+    const SIXTY: usize = 5;
+
+    fn seen(second: u64, client: u32) -> Seen {
+        Seen {
+            sent: second * 1_000,
+            at: second * 1_000 + 5,
+            meaning: Meaning::default(),
+            marks: Box::default(),
+            values: Box::default(),
+            url: 0,
+            client: client * 2,
+            identity: client,
+            explicit: None,
+            is_storable: true,
+        }
+    }
+
+    /// The outcomes with a lifetime of 60 seconds, and whether a leak was found at once.
+    fn outcomes(responses: &[(u64, u32, u64)]) -> (Outcomes, bool) {
+        let (mut entry, mut evidence) = (Entry::new(1, Box::default(), 0), Evidence::default());
+        let mut is_leak = false;
+        for (second, client, meaning) in responses {
+            is_leak |= entry.simulate(7, &seen(*second, *client), *meaning, &mut evidence).is_leak;
+        }
+        entry.add_doubts(&mut evidence);
+        (evidence[SIXTY], is_leak)
+    }
+
+    #[test]
+    fn what_comes_back_was_another_clients_and_what_does_not_has_changed() {
+        let (back, at_once) = outcomes(&[(100, 1, 7), (102, 2, 8), (104, 3, 7)]);
+        assert!((back.hits, back.leaks, back.stale) == (2, 1, 0) && at_once, "{back:?}");
+        let (late, at_once) = outcomes(&[(100, 1, 7), (115, 2, 8), (130, 3, 7)]);
+        assert!((late.leaks, late.stale) == (1, 0) && !at_once, "a leak, if nothing more is known: {late:?}");
+        let (changed, _) = outcomes(&[(100, 1, 7), (115, 2, 8), (130, 3, 8)]);
+        assert_eq!((changed.leaks, changed.stale), (0, 2));
+        let (own, _) = outcomes(&[(100, 1, 7), (115, 1, 8), (130, 1, 7)]);
+        assert_eq!((own.leaks, own.stale), (0, 1), "one client alone tells of no leak");
+        let (open, _) = outcomes(&[(100, 1, 7), (115, 2, 8)]);
+        assert_eq!((open.leaks, open.stale), (0, 1), "what nothing has settled is stale");
+    }
+
+    #[test]
+    fn a_url_that_became_part_of_another_route_starts_anew_there() {
+        let (mut entry, mut evidence) = (Entry::new(1, Box::default(), 3), Evidence::default());
+        for second in 0..5 {
+            entry.simulate(7, &seen(100 + second, 1), 7, &mut evidence);
+        }
+        entry.adopt(2, b"shoe".as_slice().into(), 3);
+        assert_eq!((entry.route, entry.requests, entry.hits[SIXTY]), (2, 0, 0));
+        entry.simulate(7, &seen(110, 1), 7, &mut evidence);
+        assert_eq!((entry.requests, entry.hits[SIXTY]), (1, 0), "nothing is stored");
     }
 }

@@ -108,32 +108,65 @@ fn at_most(events: u64, n: u64, p: f64) -> f64 {
         .sum()
 }
 
-/// A 95 % interval of hits per request by the bootstrap over keys, the same for the same input.
-pub(crate) fn ratio_interval(keys: &[(u32, u32)]) -> [f64; 2] {
-    const ROUNDS: usize = 200;
+/// By what the requests of another time differ from those that were seen, besides by their URLs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mix {
+    /// How many clients there were; zero if the key is the same for all of them.
+    pub(crate) clients: u32,
+    /// The share of requests that is passed on because of who asks.
+    pub(crate) passed: f64,
+}
+
+/// A 95 % interval for the hits per request of as many requests at another time by other clients; the same for the same input.
+///
+/// By the bootstrap over keys, to which is added what else differs: arrivals (hits are at most as random as coins; both times
+/// count), and the shares of the clients that the key tells apart, who ask unequally often, so that half of them count.
+pub(crate) fn ratio_interval(keys: &[(u32, u32)], mix: Mix) -> [f64; 2] {
+    const ROUNDS: usize = 400;
     if keys.is_empty() {
         return [0.0, 0.0];
     }
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state % keys.len() as u64) as usize
-    };
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let share = if mix.clients == 0 { 0.0 } else { (4.0 / f64::from(mix.clients)).sqrt() };
     let mut ratios: Vec<f64> = (0..ROUNDS)
         .map(|_| {
-            let (mut requests, mut hits) = (0_u64, 0_u64);
+            let (mut requests, mut hits, mut rare) = (0.0, 0.0, 0.0);
             for _ in 0..keys.len() {
-                let (of, hit) = keys[next()];
-                requests += u64::from(of);
-                hits += u64::from(hit);
+                let (of, hit) = keys[(random.next() % keys.len() as u64) as usize];
+                let (of, hit) = (f64::from(of), f64::from(hit));
+                let miss = of - hit;
+                requests += of;
+                hits += hit;
+                // The fewer of its requests are hits, the more do misses follow the number of requests.
+                rare += if of > 0.0 { miss * miss / of } else { 0.0 };
             }
-            hits as f64 / requests.max(1) as f64
+            let requests = f64::max(requests, 1.0);
+            let ratio: f64 = hits / requests;
+            let arrivals = (2.0 * (ratio * (1.0 - ratio) / requests).max(1.0 / (requests * requests))).sqrt();
+            let passed = share * (mix.passed * (1.0 - mix.passed)).sqrt();
+            let clients = share * (rare / requests - mix.passed).max(0.0) + passed;
+            (ratio + arrivals * random.normal() + clients * random.normal()).clamp(0.0, 1.0)
         })
         .collect();
     ratios.sort_by(f64::total_cmp);
     [ratios[ROUNDS * 25 / 1_000], ratios[ROUNDS * 975 / 1_000]]
+}
+
+/// Random numbers for the bootstrap (xorshift).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    /// About normal: the sum of twelve uniform ones.
+    fn normal(&mut self) -> f64 {
+        (0..12).map(|_| (self.next() >> 11) as f64 / (1_u64 << 53) as f64).sum::<f64>() - 6.0
+    }
 }
 
 #[cfg(test)]
@@ -168,10 +201,21 @@ mod tests {
     #[test]
     fn the_interval_of_a_ratio_repeats_and_contains_it() {
         let keys: Vec<(u32, u32)> = (0..200).map(|number| (10 + number % 7, 6 + number % 5)).collect();
-        let interval = ratio_interval(&keys);
-        assert_eq!(interval, ratio_interval(&keys));
+        let all = Mix { clients: 0, passed: 0.0 };
+        let interval = ratio_interval(&keys, all);
+        assert_eq!(interval, ratio_interval(&keys, all));
         let ratio = keys.iter().map(|key| f64::from(key.1)).sum::<f64>()
             / keys.iter().map(|key| f64::from(key.0)).sum::<f64>();
         assert!(interval[0] < ratio && ratio < interval[1] && interval[1] - interval[0] < 0.1);
+        let some = ratio_interval(&keys, Mix { clients: 40, passed: 0.2 });
+        assert!(some[0] < interval[0] && interval[1] < some[1], "other clients, other shares: {some:?}");
+    }
+
+    #[test]
+    fn one_key_has_an_interval_too() {
+        let [low, high] = ratio_interval(&[(1_000, 700)], Mix { clients: 0, passed: 0.0 });
+        assert!(low < 0.68 && 0.72 < high && low > 0.62 && high < 0.78, "{low} to {high}");
+        let [low, high] = ratio_interval(&[(10_000, 9_999)], Mix { clients: 0, passed: 0.0 });
+        assert!(low < 0.9998 && high >= 0.9999, "{low} to {high}");
     }
 }

@@ -188,7 +188,16 @@ pub(crate) fn ignorable(dimensions: &Dimensions, pairs: &Pairs, known: u64, may_
             ignored |= bit;
         }
     }
-    ignored
+    // A cache ignores an argument whatever the case of its name.
+    let has_twin = |number: usize| {
+        let name = &dimensions.list[number].name;
+        dimensions.list.iter().enumerate().any(|(other, of)| {
+            of.sort == Sort::Argument && ignored & (1 << other) == 0 && of.name.eq_ignore_ascii_case(name)
+        })
+    };
+    (0..dimensions.list.len())
+        .filter(|number| ignored & (1 << number) != 0 && !has_twin(*number))
+        .fold(0, |kept, number| kept | 1 << number)
 }
 
 #[cfg(test)]
@@ -283,5 +292,54 @@ mod tests {
     #[test]
     fn a_public_route_varies_by_nothing() {
         assert!(labels(|_, _| 1).is_empty());
+    }
+
+    #[test]
+    fn preferences_that_tell_users_apart_are_not_the_reason_for_what_is_personal() {
+        // Twelve pairs of a language and an agent; clients with the same get different responses all the same.
+        assert_eq!(labels(|client, _| client as u64 % 20 + 100 * (client as u64 / 20)), ["cookie session"]);
+    }
+
+    /// Which of the arguments are ignored, after pairs that differ in one of them each.
+    fn ignored(may_ignore_any: bool, tests: &[(&str, u32, u32)]) -> Vec<String> {
+        let (key, mut dimensions, mut pairs) = (Key::from_seed(1), Dimensions::new(), Pairs::default());
+        for number in 0..12 {
+            let query: Vec<String> =
+                tests.iter().map(|(name, ..)| format!("{name}=v{}", number % 6)).collect();
+            let query = query.join("&");
+            let request = Request {
+                location: 0,
+                method: b"GET",
+                is_tls: false,
+                host: b"h",
+                path: b"/",
+                query: Some(query.as_bytes()),
+                client: IpAddr::V4(Ipv4Addr::LOCALHOST),
+                certificate: None,
+            };
+            dimensions.read(&key, &request, std::iter::empty());
+        }
+        for (name, equal, differing) in tests {
+            let number = dimensions.argument(&key, name.as_bytes()).expect("it was seen twice");
+            (0..equal + differing).for_each(|pair| pairs.add(1 << number, 500, pair < *differing));
+        }
+        let mask = ignorable(&dimensions, &pairs, 0, may_ignore_any);
+        let list = dimensions.list.iter().enumerate().filter(|(number, _)| mask & (1 << number) != 0);
+        list.map(|(_, dimension)| dimension.label()).collect()
+    }
+
+    #[test]
+    fn an_argument_is_ignored_only_if_nothing_ever_differed_by_it() {
+        assert_eq!(ignored(true, &[("ref", 200, 0)]), ["query ref"]);
+        assert_eq!(ignored(true, &[("style", 2_000, 1)]), [""; 0], "one of its values may be another");
+        assert_eq!(ignored(true, &[("ref", 100, 0)]), [""; 0], "too few");
+        assert_eq!(ignored(false, &[("sort", 200, 0)]), [""; 0], "the order of lists is not compared");
+        assert_eq!(ignored(false, &[("utm_source", 100, 1)]), ["query utm_source"]);
+        assert_eq!(ignored(true, &[("utm_source", 100, 9)]), [""; 0]);
+        assert_eq!(
+            ignored(true, &[("ref", 200, 0), ("Ref", 200, 9)]),
+            [""; 0],
+            "a cache ignores both or none"
+        );
     }
 }

@@ -3,11 +3,14 @@
 //! Before: `route`, `statistics`; next: `report`.
 
 use crate::dimension::{Role, Sort};
+use crate::names;
+use crate::paths::FEWEST_CLIENTS;
 use crate::plan::Plan;
 use crate::route::Route;
 use crate::simulation::{EXPLICIT, Entry, Evidence, LIFETIMES, Outcomes};
 use crate::statistics::upper_bound;
 use crate::variance::{self, Finding};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Hits that other clients would have got: a leak in one of a hundred responses is then among them.
 const ENOUGH_SHARED: u64 = 1_000;
@@ -56,28 +59,71 @@ pub(crate) struct Verdict {
     pub(crate) plan: Plan,
 }
 
+/// Words that a location lists at most, and their bytes: an expression has at most 16 KiB.
+const MOST_WORDS: usize = 400;
+const MOST_BYTES_OF_WORDS: usize = 12 << 10;
+
+/// Hits of a word from which on it is proved.
+const ENOUGH_OF_A_WORD: u32 = 8;
+
 /// What is known of a route's keys.
 #[derive(Default)]
-pub(crate) struct Keys {
+pub(crate) struct Keys<'e> {
     pub(crate) with_several_clients: u32,
-    pub(crate) evidence: Evidence,
-    /// Requests and hits of each key.
-    pub(crate) requests: Vec<(u32, [u32; EXPLICIT + 1])>,
+    evidence: Evidence,
+    entries: Vec<&'e Entry>,
 }
 
-impl Keys {
-    pub(crate) fn add(&mut self, route: &Route, entry: &Entry) {
+impl<'e> Keys<'e> {
+    pub(crate) fn add(&mut self, route: &Route, entry: &'e Entry) {
         if entry.generation != route.generation {
             return;
         }
         self.with_several_clients += u32::from(entry.has_several_clients());
         entry.add_doubts(&mut self.evidence);
-        self.requests.push((entry.requests, entry.hits));
+        self.entries.push(entry);
+    }
+
+    /// The words of a route with {word} that are proved, the most frequent ones first: what several clients got hits of. One that
+    /// no one or hardly anyone asked for may be something else, such as a page of the client's own.
+    pub(crate) fn words(&self, lifetime: usize) -> Vec<&'e [u8]> {
+        let is_proved = |entry: &&&Entry| {
+            entry.clients() >= FEWEST_CLIENTS
+                && entry.hits[lifetime] >= ENOUGH_OF_A_WORD
+                && !entry.words.split(|byte| *byte == b'/').any(names::may_be_of_the_client)
+        };
+        let mut hits: BTreeMap<&[u8], u32> = BTreeMap::new();
+        for entry in self.entries.iter().filter(is_proved) {
+            *hits.entry(&entry.words).or_default() += entry.hits[lifetime];
+        }
+        let mut words: Vec<(u32, &[u8])> = hits.into_iter().map(|(words, hits)| (hits, words)).collect();
+        words.sort_by(|one, other| other.0.cmp(&one.0).then_with(|| one.1.cmp(other.1)));
+        let mut bytes = 0;
+        let fits = |(_, words): &(u32, &[u8])| {
+            // A point takes two.
+            bytes += 2 * words.len();
+            bytes <= MOST_BYTES_OF_WORDS
+        };
+        words.into_iter().take(MOST_WORDS).take_while(fits).map(|(_, words)| words).collect()
+    }
+
+    /// Requests and hits of each key. `words`: those that are cached, if the route has {word}.
+    pub(crate) fn ratios(&self, lifetime: usize, words: Option<&[&[u8]]>) -> Vec<(u32, u32)> {
+        let words: Option<BTreeSet<&[u8]>> = words.map(|words| words.iter().copied().collect());
+        let is_cached = |entry: &Entry| words.as_ref().is_none_or(|words| words.contains(&*entry.words));
+        let hits = |entry: &Entry| if is_cached(entry) { entry.hits[lifetime] } else { 0 };
+        self.entries.iter().map(|entry| (entry.requests, hits(entry))).collect()
     }
 }
 
 impl Verdict {
-    pub(crate) fn of(route: &Route, keys: &Keys, is_folded: bool, is_of_words: bool, budget: f64) -> Verdict {
+    pub(crate) fn of(
+        route: &Route,
+        keys: &Keys<'_>,
+        is_folded: bool,
+        is_of_words: bool,
+        budget: f64,
+    ) -> Verdict {
         let findings = variance::explain(&route.dimensions, &route.pairs, route.clients());
         let mut evidence = route.evidence;
         for (outcomes, doubts) in evidence.iter_mut().zip(&keys.evidence) {
@@ -99,7 +145,13 @@ impl Verdict {
         for (lifetime, seconds) in candidates.iter().rev() {
             let outcomes = evidence[*lifetime];
             let is_safe = outcomes.leaks == 0 && outcomes.shared >= ENOUGH_SHARED;
-            if is_safe && has_clients && is_learned && upper_bound(outcomes.stale, outcomes.hits) <= budget {
+            let has_words = || !is_of_words || !keys.words(*lifetime).is_empty();
+            if is_safe
+                && has_clients
+                && is_learned
+                && has_words()
+                && upper_bound(outcomes.stale, outcomes.hits) <= budget
+            {
                 return verdict(Reason::Keep, Some((*lifetime, *seconds)), outcomes);
             }
         }
@@ -147,7 +199,7 @@ fn forbidden(route: &Route, findings: &[Finding], is_of_words: bool) -> Option<R
 /// Why no lifetime was chosen: responses change too fast, or there is too little evidence.
 fn insufficient(
     route: &Route,
-    keys: &Keys,
+    keys: &Keys<'_>,
     evidence: &Evidence,
     candidates: &[(usize, u32)],
     budget: f64,
@@ -166,7 +218,7 @@ fn insufficient(
     let best = candidates.iter().map(|(lifetime, _)| of(*lifetime)).filter(|outcomes| outcomes.leaks == 0);
     let best =
         best.max_by_key(|outcomes| outcomes.hits.saturating_sub(outcomes.stale * 1_000)).unwrap_or_default();
-    let simulated: u64 = keys.requests.iter().map(|(requests, _)| u64::from(*requests)).sum();
+    let simulated: u64 = keys.entries.iter().map(|entry| u64::from(entry.requests)).sum();
     let per_hit = (simulated.max(1) as f64 / best.hits.max(1) as f64).clamp(1.0, 1_000.0);
     let sampled = route.requests as f64 / f64::from(route.tally.sampled.max(1));
     let missing = (wanted * (1 + best.stale) as f64 - best.hits as f64).max(1.0);
@@ -179,4 +231,75 @@ fn insufficient(
     let other = u64::from(best.shared == 0 || !route.has_several_clients_of_each_value());
     let clients = u64::from(ENOUGH_CLIENTS.saturating_sub(route.clients())).max(other);
     (Reason::Needs { requests, clients }, best)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hash::Key;
+    use crate::simulation::SIMULATED;
+
+    const BUDGET: f64 = 0.001;
+
+    /// A route of which nothing is wrong, with 40 clients.
+    fn route(clients: u32) -> (Route, Keys<'static>) {
+        let (key, mut route) = (Key::from_seed(1), Route::new(0, 0));
+        (0..clients).for_each(|client| route.count_client(&key, client + 1, client));
+        (route.tally.sampled, route.tally.good) = (20_000, 20_000);
+        (route.planned, route.offered) = (20_000, 20_000);
+        route.evidence = [Outcomes { hits: 19_000, shared: 15_000, ..Outcomes::default() }; SIMULATED];
+        (route, Keys { with_several_clients: 8, ..Keys::default() })
+    }
+
+    fn judged(change: impl FnOnce(&mut Route, &mut Keys<'static>)) -> (Option<u32>, Reason) {
+        judged_as(40, false, change)
+    }
+
+    fn judged_as(
+        clients: u32,
+        is_of_words: bool,
+        change: impl FnOnce(&mut Route, &mut Keys<'static>),
+    ) -> (Option<u32>, Reason) {
+        let (mut route, mut keys) = route(clients);
+        change(&mut route, &mut keys);
+        let verdict = Verdict::of(&route, &keys, true, is_of_words, BUDGET);
+        (verdict.keep.map(|(_, seconds)| seconds), verdict.reason)
+    }
+
+    /// In the outcomes of lifetimes from a number on.
+    fn each(route: &mut Route, from: usize, change: impl Fn(&mut Outcomes)) {
+        route.evidence[from..].iter_mut().for_each(change);
+    }
+
+    #[test]
+    fn one_leak_forbids_a_lifetime_and_one_at_the_shortest_all() {
+        assert_eq!(judged(|_, _| {}), (Some(300), Reason::Keep));
+        assert_eq!(judged(|route, _| each(route, 6, |of| of.leaks = 1)).0, Some(60));
+        assert_eq!(judged(|route, _| each(route, 0, |of| of.leaks = 1)).0, None);
+        assert_eq!(judged(|route, _| route.confirmed = 1), (None, Reason::Unexplained));
+    }
+
+    #[test]
+    fn a_lifetime_has_no_more_stale_hits_than_the_budget_certainly_allows() {
+        // 19 of 19,000 are the budget, and 10 might be 17 by chance.
+        assert_eq!(judged(|route, _| each(route, 3, |of| of.stale = 10)).0, Some(300));
+        assert_eq!(judged(|route, _| each(route, 3, |of| of.stale = 15)).0, Some(5));
+        assert_eq!(judged(|route, _| each(route, 0, |of| of.stale = 40)), (None, Reason::Changes));
+        assert_eq!(
+            judged(|_, keys| keys.evidence.iter_mut().for_each(|of| of.stale = 40)).0,
+            None,
+            "in doubt"
+        );
+    }
+
+    #[test]
+    fn too_little_evidence_is_none() {
+        let needs =
+            |(keep, reason): (Option<u32>, Reason)| keep.is_none() && matches!(reason, Reason::Needs { .. });
+        assert!(needs(judged(|route, _| each(route, 0, |of| of.shared = 999))));
+        assert!(needs(judged(|_, keys| keys.with_several_clients = 4)));
+        assert!(needs(judged_as(12, false, |_, _| {})));
+        assert!(needs(judged_as(40, true, |_, _| {})), "no word was proved");
+        assert_eq!(judged_as(40, true, |route, _| route.tally.misfits = 1).1, Reason::Unlike);
+    }
 }

@@ -41,6 +41,7 @@ fn route(segments: Vec<Segment>, keep_seconds: Option<u32>) -> RouteReport {
         is_explicit: false,
         has_explicit: false,
         segments,
+        words: Vec::new(),
         selected: Vec::new(),
         presence: Vec::new(),
         bypassed: Vec::new(),
@@ -59,6 +60,15 @@ fn report() -> Report {
     let mut search = route(vec![word("search")], Some(10));
     search.ignored = vec!["utm_source".to_owned(), "gclid".to_owned()];
     search.has_explicit = true;
+    let mut users = route(vec![word("users"), Segment::Any(Fold::Word)], Some(30));
+    users.words = vec!["ann".to_owned(), "b.ob".to_owned()];
+    let mut forms = route(vec![word("users"), Segment::Any(Fold::Word), word("form")], Some(5));
+    forms.words = vec!["ann".to_owned()];
+    let mut pairs = route(
+        vec![word("p"), Segment::Any(Fold::Word), Segment::Any(Fold::Number), Segment::Any(Fold::Word)],
+        Some(5),
+    );
+    pairs.words = vec!["ann/one".to_owned(), "bob/two".to_owned()];
     let mut prices = route(vec![word("prices")], None);
     prices.needs = Some(Needs { requests: 212, clients: 3 });
     Report {
@@ -72,22 +82,26 @@ fn report() -> Report {
             items,
             search,
             prices,
-            route(vec![word("users"), Segment::Any(Fold::Word)], Some(30)),
+            users,
+            pairs,
             route(vec![word("users"), word("me")], None),
             route(vec![word("users"), Segment::Any(Fold::Number)], None),
             route(vec![word("users"), word("new"), word("form")], None),
-            route(vec![word("users"), Segment::Any(Fold::Word), word("form")], Some(5)),
+            forms,
             route(vec![word("c"), Segment::Any(Fold::Hash)], Some(5)),
         ],
     }
 }
 
 fn text() -> String {
-    report().configuration(0, Front {
-        http: "events {}\nhttp {\n",
-        server: "    server {\n        listen 127.0.0.1:8080;\n",
-        pass: "            proxy_pass http://127.0.0.1:8000;\n",
-    })
+    report().configuration(
+        0,
+        Front {
+            http: "events {}\nhttp {\n",
+            server: "    server {\n        listen 127.0.0.1:8080;\n",
+            pass: "            proxy_pass http://127.0.0.1:8000;\n",
+        },
+    )
 }
 
 #[test]
@@ -140,13 +154,23 @@ fn no_route_that_is_not_cached_falls_into_one_that_is() {
         ("/search", true),
         ("/prices", false),
         ("/users/ann", true),
+        ("/users/b.ob", true),
+        ("/users/b-ob", false),
+        ("/users/carl", false),
+        ("/users/admin", false),
+        ("/p/ann/7/one", true),
+        ("/p/ann/7/two", false),
+        ("/p/ann/x/one", false),
         ("/users/me", false),
         ("/users/42", false),
         ("/users/ann/form", true),
         ("/users/new/form", false),
         ("/users/me/form", false),
         ("/c/9f86d081", true),
+        ("/c/a1B2c3D4e5F6", true),
+        ("/c/12345678", false),
         ("/c/settings", false),
+        ("/c/settings2024", false),
         ("/other", false),
     ] {
         assert_eq!(chosen(path).contains("proxy_cache shadow"), is_cached, "{path}: {}", chosen(path));

@@ -5,6 +5,7 @@ use fastrand::Rng;
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
+use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
 
 macro_rules! kinds {
@@ -22,7 +23,11 @@ kinds! {
     PublicForAnonymous Compressed MobileOrDesktop EchoedOrigin OwnPath Pages ChangingEtag WithHead Conditional
     RareRequests OneClient SetsCookie Private OwnLifetime Sorted MembersOnly OneAdmin StaffAndOwner SomePrivate
     Views RandomQuote Toggles VaryLanguage Uuids Articles ApiVersion Clock RarePersonal Greeting MembersArea
+    Ranked Styles SameBody Encoded EncodedSecret Handles
 }
+
+/// Items from here on are pages of the client's own.
+const OWN: usize = 1_000;
 
 pub struct Client {
     pub number: usize,
@@ -90,6 +95,10 @@ impl Asked {
         self.fields.iter().find(|(of, _)| *of == name).map(|(_, value)| value.as_str())
     }
 
+    fn takes_gzip(&self) -> bool {
+        self.field("accept-encoding").is_some_and(|of| of.contains("gzip"))
+    }
+
     pub fn cookie(&self, name: &str) -> Option<&str> {
         self.field("cookie")?.split("; ").find_map(|cookie| cookie.strip_prefix(name)?.strip_prefix('='))
     }
@@ -98,7 +107,7 @@ impl Asked {
 pub struct Reply {
     pub status: u16,
     pub fields: Vec<(&'static str, String)>,
-    pub body: String,
+    pub body: Vec<u8>,
     pub class: u64,
     pub version: u64,
     pub is_storable: bool,
@@ -132,7 +141,7 @@ impl Endpoint {
             | Kind::Greeting
             | Kind::OneClient => 1,
             Kind::SomePrivate => 25,
-            Kind::Articles => 70,
+            Kind::Articles | Kind::Handles => 70,
             _ => rng.usize(6..30),
         };
         let period = match kind {
@@ -155,6 +164,8 @@ impl Endpoint {
             Kind::OwnPath => client.number,
             Kind::StaffAndOwner if client.number > 1 => client.number,
             Kind::StaffAndOwner => rng.usize(2..40),
+            // Pages of the client's own, that no one asked for while it was watched.
+            Kind::Handles if (40..50).contains(&client.number) && rng.u8(..5) == 0 => OWN + rng.usize(..3),
             _ => skewed(rng, self.items),
         };
         let base = format!("{:?}", self.kind).to_ascii_lowercase();
@@ -162,9 +173,11 @@ impl Endpoint {
             Kind::PersonalByCookie | Kind::CsrfForm | Kind::AbByCookie | Kind::RareLeak | Kind::Greeting => {
                 format!("/{base}")
             }
-            Kind::Campaign | Kind::Pages | Kind::Sorted => format!("/{base}"),
+            Kind::Campaign | Kind::Pages | Kind::Sorted | Kind::Styles => format!("/{base}"),
             Kind::Uuids => format!("/{base}/6ba7b810-9dad-11d1-80b4-{:012x}", item * 977),
             Kind::Articles => format!("/{base}/{}", article(item)),
+            Kind::Handles if item >= OWN => format!("/{base}/{}", ["me", "drafts", "my-page"][item - OWN]),
+            Kind::Handles => format!("/{base}/{}", article(item).replace("-story", "")),
             Kind::OneClient => format!("/{base}/status"),
             _ => format!("/{base}/{}", item + 100),
         };
@@ -183,6 +196,7 @@ impl Endpoint {
                 }
                 Some(query)
             }
+            Kind::Styles => Some(format!("of={item}&style=s{}", rng.u8(..200))),
             Kind::Pages => Some(format!("page={}&per=20", item + 1)),
             Kind::Sorted => Some(format!("of={}&sort={}", item / 2, ["asc", "desc"][item % 2])),
             _ => None,
@@ -252,6 +266,11 @@ impl Endpoint {
             }
             Kind::MembersOnly | Kind::MembersArea => hash((item, session.is_some())),
             Kind::OneAdmin => hash((item, asked.client == 5 && session.is_some())),
+            Kind::Ranked => hash((item, session)),
+            Kind::Styles => hash((item, asked.query.as_deref().is_some_and(|query| query.ends_with("=s13")))),
+            Kind::SameBody => hash((item, asked.client % 3 == 0)),
+            Kind::Encoded => hash((item, asked.takes_gzip())),
+            Kind::Handles if asked.item >= OWN => hash((item, asked.client)),
             Kind::PersonalByBearer => hash((item, asked.field("authorization"))),
             Kind::PersonalByKey => hash((item, asked.field("x-api-key"))),
             Kind::PersonalByTenant => hash((item, asked.field("x-tenant"))),
@@ -304,6 +323,11 @@ impl Endpoint {
                 | Kind::PublicForAnonymous
                 | Kind::Views
                 | Kind::MembersArea
+                | Kind::Ranked
+                | Kind::SameBody
+                | Kind::EncodedSecret
+                // A cache has to know which of 200 values is the one.
+                | Kind::Styles
         )
     }
 
@@ -323,7 +347,7 @@ impl Endpoint {
         let mut more = String::new();
         let noise = format!("{:016x}", rng.u64(..));
         match self.kind {
-            Kind::Noisy => {
+            Kind::Noisy | Kind::Encoded => {
                 more = format!(
                     ",\"generated_at\":\"{}\",\"request_id\":\"{noise}\",\"took\":{}.{}",
                     iso(now),
@@ -331,7 +355,7 @@ impl Endpoint {
                     rng.u16(..)
                 );
             }
-            Kind::NonceInJson => {
+            Kind::NonceInJson | Kind::EncodedSecret => {
                 more = format!(",\"nonce\":\"{noise}{:x}\"", rng.u32(..));
                 class = hash((class, self.counter));
             }
@@ -348,15 +372,13 @@ impl Endpoint {
             }
             Kind::Streaming => fields[1].1 = "text/event-stream".to_owned(),
             Kind::Erroring if rng.u8(..10) == 0 => status = 500,
-            Kind::Compressed if asked.field("accept-encoding").is_some_and(|of| of.contains("gzip")) => {
-                fields.push(("content-encoding", "gzip".to_owned()));
-            }
             Kind::EchoedOrigin => {
                 if let Some(origin) = asked.field("origin") {
                     fields.push(("access-control-allow-origin", origin.to_owned()));
                 }
             }
             Kind::OwnPath if asked.client != item => status = 403,
+            Kind::SameBody if asked.client % 3 == 0 => status = 403,
             Kind::StaffAndOwner if asked.client > 1 && asked.client != item => status = 403,
             Kind::SomePrivate if item % 25 == 3 && asked.client % 5 != 1 => status = 404,
             Kind::MembersOnly | Kind::MembersArea | Kind::PersonalByCookie
@@ -393,7 +415,7 @@ impl Endpoint {
         let name = format!("{class:x}.{version}");
         let body = match self.kind {
             _ if status == 304 || asked.method == "HEAD" => String::new(),
-            _ if status != 200 => format!("{{\"error\":{status}}}"),
+            _ if status != 200 && self.kind != Kind::SameBody => format!("{{\"error\":{status}}}"),
             Kind::CsrfForm => {
                 class = hash((class, self.counter));
                 format!(
@@ -405,6 +427,11 @@ impl Endpoint {
                     (0..8).map(|number| format!("\"e{}\"", hash((&name, number)) % 1_000)).collect();
                 rng.shuffle(&mut list);
                 format!("{{\"list\":[{}]}}", list.join(","))
+            }
+            Kind::Ranked => {
+                let mut list: Vec<u64> = (0..8).map(|number| hash((item, version, number)) % 1_000).collect();
+                list.sort_by_key(|of| hash((of, class)));
+                format!("{{\"list\":{list:?}}}")
             }
             Kind::Sorted => {
                 let mut list: Vec<u64> = (0..8).map(|number| hash((item / 2, number)) % 1_000).collect();
@@ -418,14 +445,26 @@ impl Endpoint {
                 format!("<html><body><h1>Page {name}</h1><p>Some words of text</p></body></html>")
             }
             Kind::RareLeak => format!("{{\"feed\":\"text of {item}\",\"version\":{version}{more}}}"),
-            Kind::NonceInJson | Kind::SetsCookie => {
+            Kind::NonceInJson | Kind::EncodedSecret | Kind::SetsCookie | Kind::SameBody => {
                 format!("{{\"item\":{item},\"version\":{version}{more}}}")
             }
             Kind::EchoedOrigin => format!("{{\"item\":{item},\"version\":{version}}}"),
             _ => format!("{{\"item\":{item},\"text\":\"about {name}\",\"list\":[1,2,3]{more}}}"),
         };
+        let is_coded = matches!(self.kind, Kind::Compressed | Kind::Encoded | Kind::EncodedSecret);
+        let body = if is_coded && !body.is_empty() && asked.takes_gzip() {
+            fields.push(("content-encoding", "gzip".to_owned()));
+            gzip(&body)
+        } else {
+            body.into_bytes()
+        };
         Reply { status, fields, body, class, version, is_storable }
     }
+}
+
+fn gzip(text: &str) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(text.as_bytes()).and_then(|()| encoder.finish()).unwrap_or_default()
 }
 
 fn article(item: usize) -> String {

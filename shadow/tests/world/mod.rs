@@ -33,6 +33,8 @@ pub struct History {
     pub events: Vec<Event>,
     pub report: Report,
     pub shadow: Shadow,
+    /// Requests per second.
+    pub rate: f64,
 }
 
 /// Random traffic of 40 clients to all kinds: `requests` for each on average.
@@ -43,35 +45,21 @@ pub fn history(seed: u64, kinds: &[Kind], requests: usize, budget: f64) -> Histo
         kinds.iter().enumerate().map(|(number, kind)| Endpoint::new(*kind, number, &mut rng)).collect();
     let mut shadow = Shadow::new(Key::from_seed(seed), Limits::default());
     let mut events = Vec::new();
-    let (mut now, total) = (START, requests * kinds.len());
+    let total = requests * kinds.len();
     // Requests of one endpoint per second: between one and eight.
     let rate = (1.0 + 7.0 * rng.f64()) * kinds.len() as f64;
-    let weights: Vec<f64> = endpoints.iter().map(|endpoint| endpoint.weight).collect();
-    let sum: f64 = weights.iter().sum();
     let mut pending: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
     let mut waiting: HashMap<usize, Box<Sampled>> = HashMap::new();
+    let mut traffic = Traffic { now: START, rate, clients };
     for order in 0..total {
-        now += (-(1.0 - rng.f64()).ln() / rate * 1_000.0) as u64;
+        let (asked, place) = traffic.next(&mut endpoints, &mut rng);
+        let now = traffic.now;
         while pending.peek().is_some_and(|Reverse((end, _))| *end <= now) {
             let Some(Reverse((end, number))) = pending.pop() else { break };
             if let Some(sampled) = waiting.remove(&number) {
                 shadow.ended(*sampled, Ending::Whole, end);
             }
         }
-        let mut chosen = rng.f64() * sum;
-        let place = weights.iter().position(|weight| {
-            chosen -= weight;
-            chosen < 0.0
-        });
-        let place = place.unwrap_or(0);
-        let one = (endpoints[place].kind == Kind::OneClient).then_some(7);
-        let mut number = one.unwrap_or_else(|| skewed(&mut rng, clients.len()));
-        // While it is watched, only clients with a session come; each fourth client has none.
-        if endpoints[place].kind == Kind::MembersArea && number % 4 == 3 {
-            number -= 1;
-        }
-        let client = &clients[number];
-        let asked = endpoints[place].ask(client, &mut rng);
         let end = now + 4 + rng.u64(0..60);
         let reply = endpoints[place].respond(&asked, now + 2, &mut rng);
         let fields: Vec<(&[u8], &[u8])> =
@@ -89,9 +77,14 @@ pub fn history(seed: u64, kinds: &[Kind], requests: usize, budget: f64) -> Histo
         if let Some(mut sampled) = shadow.sent(&request, fields.iter().copied(), now) {
             let head = reply.fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
             sampled.response(reply.status, head, end);
-            reply.body.as_bytes().chunks(97).for_each(|piece| sampled.piece(piece));
-            waiting.insert(order, sampled);
-            pending.push(Reverse((end, order)));
+            if sampled.is_stream() {
+                // It never ends.
+                shadow.streams(*sampled, end);
+            } else {
+                reply.body.chunks(97).for_each(|piece| sampled.piece(piece));
+                waiting.insert(order, sampled);
+                pending.push(Reverse((end, order)));
+            }
         }
         events.push(Event {
             at: now,
@@ -104,7 +97,35 @@ pub fn history(seed: u64, kinds: &[Kind], requests: usize, budget: f64) -> Histo
         });
     }
     let report = Report::of(&shadow, "test", budget);
-    History { endpoints, events, report, shadow }
+    History { endpoints, events, report, shadow, rate }
+}
+
+/// Requests of some clients to all endpoints, at random times.
+pub struct Traffic {
+    pub now: u64,
+    /// Requests per second.
+    pub rate: f64,
+    pub clients: Vec<Client>,
+}
+
+impl Traffic {
+    pub fn next(&mut self, endpoints: &mut [Endpoint], rng: &mut Rng) -> (Asked, usize) {
+        self.now += (-(1.0 - rng.f64()).ln() / self.rate * 1_000.0) as u64;
+        let sum: f64 = endpoints.iter().map(|endpoint| endpoint.weight).sum();
+        let mut chosen = rng.f64() * sum;
+        let place = endpoints.iter().position(|endpoint| {
+            chosen -= endpoint.weight;
+            chosen < 0.0
+        });
+        let place = place.unwrap_or(0);
+        let one = (endpoints[place].kind == Kind::OneClient).then_some(7);
+        let mut number = one.unwrap_or_else(|| skewed(rng, self.clients.len()));
+        // While it is watched, only clients with a session come; each fourth client has none.
+        if endpoints[place].kind == Kind::MembersArea && number % 4 == 3 {
+            number -= 1;
+        }
+        (endpoints[place].ask(&self.clients[number], rng), place)
+    }
 }
 
 /// Some clients and items are asked for more often than others.

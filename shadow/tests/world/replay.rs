@@ -1,7 +1,7 @@
 //! Replays requests against what is recommended, and against the best that is possible.
 
 use super::endpoint::{Asked, Client};
-use super::{Event, History, START, skewed};
+use super::{Event, History, START, Traffic, skewed};
 use fastrand::Rng;
 use millstream_shadow::report::RouteReport;
 use std::collections::HashMap;
@@ -17,6 +17,15 @@ pub struct Score {
     pub missed: Vec<String>,
     pub lifetimes: u32,
     pub wrong_lifetimes: Vec<String>,
+    /// Cached routes whose hit ratio with other clients was measured, and those with which it was outside of the interval.
+    pub ratios: u32,
+    pub wrong_ratios: Vec<String>,
+    /// Hits, and stale ones, of all cached routes.
+    pub hits: u64,
+    pub stale: u64,
+    /// Cached routes with a higher rate of stale hits than the budget, and runs of all routes.
+    pub over_budget: Vec<String>,
+    pub runs_over_budget: u32,
 }
 
 impl Score {
@@ -27,6 +36,12 @@ impl Score {
         self.missed.extend(other.missed);
         self.lifetimes += other.lifetimes;
         self.wrong_lifetimes.extend(other.wrong_lifetimes);
+        self.ratios += other.ratios;
+        self.wrong_ratios.extend(other.wrong_ratios);
+        self.hits += other.hits;
+        self.stale += other.stale;
+        self.over_budget.extend(other.over_budget);
+        self.runs_over_budget += other.runs_over_budget;
     }
 }
 
@@ -46,7 +61,12 @@ fn key(route: &RouteReport, asked: &Asked) -> Option<String> {
     let mut key = format!("{}?", asked.path);
     for argument in asked.query.iter().flat_map(|query| query.split('&')) {
         let name = argument.split('=').next().unwrap_or_default();
-        if !route.ignores.contains(&format!("query {name}")) {
+        let is_ignored = |of: &String| match of.strip_prefix("query ").map(|of| (of, of.strip_suffix('*'))) {
+            Some((_, Some(prefix))) => name.starts_with(prefix),
+            Some((of, None)) => of == name,
+            None => false,
+        };
+        if !route.ignores.iter().any(is_ignored) {
             key += &format!("{argument}&");
         }
     }
@@ -140,7 +160,82 @@ pub fn judge(history: &mut History, seed: u64, budget: f64) -> Score {
                 .push(format!("{seed}: {:?}: {chosen} s instead of {best} s", endpoint.kind));
         }
     }
+    measure(history, seed, budget, &mut score);
     score
+}
+
+/// What one route did with other clients.
+#[derive(Debug, Default, Clone, Copy)]
+struct Measured {
+    requests: u64,
+    hits: u64,
+    stale: u64,
+}
+
+/// Runs what is recommended for as many requests of forty other clients, at the same rate.
+fn measure(history: &mut History, seed: u64, budget: f64, score: &mut Score) {
+    let mut rng = Rng::with_seed(seed ^ 0xc3c3);
+    let clients: Vec<Client> = (80..120).map(|number| Client::new(number, &mut rng)).collect();
+    let now = history.events.last().map_or(START, |event| event.at) + 1_000_000;
+    let mut traffic = Traffic { now, rate: history.rate, clients };
+    let mut cache: HashMap<String, (u64, u64, u64)> = HashMap::new();
+    let mut measured = vec![Measured::default(); history.report.routes.len()];
+    let mut of_words: HashMap<usize, usize> = HashMap::new();
+    for _ in 0..history.events.len() {
+        let (asked, place) = traffic.next(&mut history.endpoints, &mut rng);
+        let reply = history.endpoints[place].respond(&asked, traffic.now + 2, &mut rng);
+        if asked.method == "POST" {
+            cache.retain(|key, _| !key.starts_with(&format!("{}?", asked.path)));
+        }
+        if asked.method != "GET" {
+            continue;
+        }
+        let found = history.report.route_of(0, asked.path.as_bytes());
+        let Some(number) = found.or_else(|| of_words.get(&place).copied()) else { continue };
+        let route = &history.report.routes[number];
+        let Some(seconds) = route.keep_seconds else { continue };
+        if route.route.contains("{word}") {
+            of_words.insert(place, number);
+        }
+        measured[number].requests += 1;
+        let Some(key) = key(route, &asked).filter(|_| found.is_some()) else { continue };
+        match cache.get(&key) {
+            Some((until, class, version)) if *until > traffic.now => {
+                score
+                    .leaks
+                    .extend((*class != reply.class).then(|| format!("{seed}: {} (replay)", route.route)));
+                measured[number].hits += 1;
+                measured[number].stale += u64::from(*version != reply.version);
+            }
+            _ if reply.is_storable => {
+                let until = traffic.now + u64::from(seconds) * 1_000;
+                cache.insert(key, (until, reply.class, reply.version));
+            }
+            _ => {}
+        }
+    }
+    let (mut hits, mut stale) = (0, 0);
+    for (number, of) in measured.iter().enumerate().filter(|(_, of)| of.requests >= 500) {
+        let route = &history.report.routes[number];
+        let ratio = of.hits as f64 / of.requests as f64;
+        let [low, high] = route.hit_ratio;
+        score.ratios += 1;
+        if ratio < low || ratio > high {
+            score.wrong_ratios.push(format!(
+                "{seed}: {} ({} s): {ratio:.4} is not in {low:.4} to {high:.4}",
+                route.route,
+                route.keep_seconds.unwrap_or(0)
+            ));
+        }
+        if of.stale as f64 > budget * of.hits as f64 {
+            score.over_budget.push(format!("{seed}: {}: {} of {} stale", route.route, of.stale, of.hits));
+        }
+        hits += of.hits;
+        stale += of.stale;
+    }
+    score.hits += hits;
+    score.stale += stale;
+    score.runs_over_budget += u32::from(stale as f64 > budget * hits as f64);
 }
 
 /// The longest lifetime of a cache that knows the truth, and its hits; `None` if these are too few to prove it or a shorter one.

@@ -19,7 +19,11 @@ const CLIENTS: u8 = 40;
 fn api() -> Origin {
     Origin::start(|request| match request.target() {
         "/me" => answer(200, &[], format!("{{\"name\":\"{}\"}}", name_of(request)).as_bytes()),
-        target => answer(200, &[("Content-Type", "application/json")], format!("{{\"item\":\"{target}\"}}").as_bytes()),
+        target => answer(
+            200,
+            &[("Content-Type", "application/json")],
+            format!("{{\"item\":\"{target}\"}}").as_bytes(),
+        ),
     })
 }
 
@@ -64,7 +68,12 @@ fn what_all_clients_share_is_found_and_what_is_each_ones_own_is_not_and_the_conf
     let arguments = ["shadow", &url, "--listen", &listen, "--dashboard", "off"];
     let files = ["--json", &json, "--config", &config, "--html", &html];
     let mut shadow = Running::start(
-        Command::new(binary()).args(arguments).args(files).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()),
+        Command::new(binary())
+            .args(arguments)
+            .args(files)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null()),
     )
     .expect("the binary runs");
     wait::until("it listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
