@@ -302,4 +302,43 @@ mod tests {
         assert!(needs(judged_as(40, true, |_, _| {})), "no word was proved");
         assert_eq!(judged_as(40, true, |route, _| route.tally.misfits = 1).1, Reason::Unlike);
     }
+
+    #[test]
+    fn a_word_is_cached_if_several_clients_got_hits_and_it_is_not_about_the_client() {
+        let entry = |words: &str, clients: u32, hits: u32| {
+            let mut entry = Entry::new(0, words.as_bytes().into(), 0);
+            (0..clients).for_each(|client| entry.keep(seen(client)));
+            (entry.requests, entry.hits) = (hits + 5, [hits; SIMULATED]);
+            entry
+        };
+        let entries = [
+            entry("shoe", 9, 100),
+            entry("hat", 5, 200),
+            entry("rare", 9, ENOUGH_OF_A_WORD - 1),
+            entry("of-one-client", FEWEST_CLIENTS - 1, 100),
+            entry("account", 9, 100),
+            entry("shop/my-orders", 9, 100),
+        ];
+        let (route, mut keys) = (Route::new(0, 0), Keys::default());
+        entries.iter().for_each(|entry| keys.add(&route, entry));
+        let words = keys.words(0);
+        assert_eq!(words, [&b"hat"[..], b"shoe"]);
+        let hits: u32 = keys.ratios(0, Some(&words)).iter().map(|(_, hits)| hits).sum();
+        assert_eq!((hits, keys.ratios(0, None).len()), (300, 6), "the others are asked for and have no hits");
+    }
+
+    fn seen(client: u32) -> crate::seen::Seen {
+        crate::seen::Seen {
+            sent: 0,
+            at: 0,
+            meaning: crate::json::Meaning::default(),
+            marks: Box::default(),
+            values: Box::default(),
+            url: 0,
+            client: client * 2,
+            identity: client,
+            explicit: None,
+            is_storable: true,
+        }
+    }
 }
