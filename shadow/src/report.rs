@@ -10,7 +10,7 @@ use crate::plan::bits;
 use crate::route::Route;
 use crate::shadow::{REST, Shadow};
 use crate::simulation::EXPLICIT;
-use crate::statistics::{Mix, ratio_interval, upper_bound};
+use crate::statistics::{Mix, ratio_interval};
 use crate::verdict::{Keys, Reason, Verdict};
 use serde::Serialize;
 
@@ -383,7 +383,7 @@ fn reason(route: &Route, verdict: &Verdict, budget: f64) -> String {
     let differs = labels(&mut verdict.findings.iter().map(|finding| finding.dimension));
     match &verdict.reason {
         Reason::Keep => {
-            let bound = upper_bound(outcomes.stale + outcomes.leaks, outcomes.hits);
+            let bound = outcomes.bound();
             format!(
                 "{} of {} would-be hits wrong (at most {:.2} %), {} clients",
                 outcomes.stale + outcomes.leaks,

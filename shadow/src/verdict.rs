@@ -8,7 +8,6 @@ use crate::paths::FEWEST_CLIENTS;
 use crate::plan::Plan;
 use crate::route::Route;
 use crate::simulation::{EXPLICIT, Entry, Evidence, LIFETIMES, Outcomes};
-use crate::statistics::upper_bound;
 use crate::variance::{self, Finding};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -128,6 +127,7 @@ impl Verdict {
         let mut evidence = route.evidence;
         for (outcomes, doubts) in evidence.iter_mut().zip(&keys.evidence) {
             outcomes.stale += doubts.stale;
+            outcomes.outdated += doubts.outdated;
             outcomes.stale_age += doubts.stale_age;
         }
         let found = findings.clone();
@@ -146,12 +146,7 @@ impl Verdict {
             let outcomes = evidence[*lifetime];
             let is_safe = outcomes.leaks == 0 && outcomes.shared >= ENOUGH_SHARED;
             let has_words = || !is_of_words || !keys.words(*lifetime).is_empty();
-            if is_safe
-                && has_clients
-                && is_learned
-                && has_words()
-                && upper_bound(outcomes.stale, outcomes.hits) <= budget
-            {
+            if is_safe && has_clients && is_learned && has_words() && outcomes.bound() <= budget {
                 return verdict(Reason::Keep, Some((*lifetime, *seconds)), outcomes);
             }
         }
@@ -284,6 +279,7 @@ mod tests {
         // 19 of 19,000 are the budget, and 10 might be 17 by chance.
         assert_eq!(judged(|route, _| each(route, 3, |of| of.stale = 10)).0, Some(300));
         assert_eq!(judged(|route, _| each(route, 3, |of| of.stale = 15)).0, Some(5));
+        assert_eq!(judged(|route, _| each(route, 3, |of| (of.stale, of.outdated) = (10, 1))).0, Some(5));
         assert_eq!(judged(|route, _| each(route, 0, |of| of.stale = 40)), (None, Reason::Changes));
         assert_eq!(
             judged(|_, keys| keys.evidence.iter_mut().for_each(|of| of.stale = 40)).0,
