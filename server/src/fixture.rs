@@ -49,6 +49,8 @@ pub(crate) fn worker(http: &str) -> Rc<Worker> {
             requests: Vec::new(),
             connections: Vec::new(),
             status: StatusZones::of(conf, &registry),
+            shadows: Default::default(),
+            verified: Default::default(),
         },
         logs: SharedLogs {
             main: ErrorLogs::new(Vec::new()),

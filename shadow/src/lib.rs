@@ -14,6 +14,7 @@ mod mark;
 mod json;
 mod text;
 mod digest;
+mod likeness;
 mod request;
 mod response;
 mod dimension;
@@ -34,6 +35,7 @@ pub mod configuration;
 
 pub use digest::LONGEST_READ;
 pub use hash::Key;
+pub use likeness::{Content, ContentReader, Likeness, Noise};
 pub use report::Report;
 pub use request::Request;
 pub use sample::{MOST_BYTES, MOST_KEYS};

@@ -18,6 +18,7 @@ mod serve_url;
 mod serve_options;
 mod serve_shared;
 mod shadow;
+mod verify;
 mod command_line;
 mod acme;
 mod client_certificates;
