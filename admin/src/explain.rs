@@ -126,7 +126,7 @@ pub(crate) async fn answer(request: &Request) -> Result<Explanation, ApiRefusal>
     let usage = keyed::usage(&imagined, cache);
     let key = match &usage {
         Use::Bypass(key) | Use::Lookup(key) => Some(key.clone()),
-        Use::None | Use::Past => keyed::key(&imagined, cache),
+        Use::None | Use::Past | Use::Off => keyed::key(&imagined, cache),
     };
     explanation.zone = Some(imagined.generation.shared.zones.stores[cache.zone.0 as usize].name().to_owned());
     explanation.key = Some(key::made(&imagined, cache));

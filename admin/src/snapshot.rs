@@ -25,6 +25,7 @@ pub fn snapshot(shared: &Shared, logs: LogStatistics) -> Snapshot {
         .collect();
     snapshot.add_logs(logs);
     snapshot.set_gauge(Gauge::ConfigurationLoaded, shared.loaded / 1000);
+    snapshot.set_gauge(Gauge::CacheVerifyOff, i64::from(shared.zones.verified.off()));
     snapshot.tiers = tiers(shared);
     snapshot.certificates = certificates(shared);
     snapshot.process = Some(ProcessSnapshot { version: env!("CARGO_PKG_VERSION"), ..process::usage() });

@@ -26,6 +26,7 @@ use millstream_server::reads::Reads;
 use millstream_server::route::server_name::HostTable;
 use millstream_server::shadow_zone::Shadows;
 use millstream_server::status_zones::StatusZones;
+use millstream_server::verified::VerifiedLocations;
 use millstream_telemetry::error_log::ErrorLogs;
 use millstream_telemetry::log_writer::LogWriter;
 use millstream_telemetry::metrics::Registry;
@@ -94,7 +95,8 @@ pub fn assemble(
     let hosts = http.listeners.iter().map(|listener| HostTable::new(http, listener)).collect();
     let (requests, connections) = limit_zones(http, previous);
     let shadows = Shadows::of(http, previous.map(|shared| &shared.zones.shadows));
-    let zones = Zones { stores, requests, connections, status: StatusZones::of(http, registry), shadows };
+    let (status, verified) = (StatusZones::of(http, registry), VerifiedLocations::of(http));
+    let zones = Zones { stores, requests, connections, status, shadows, verified };
     let bounds = Needs::of(&configuration).bounds(limits::nofile());
     let shared = Shared {
         number,

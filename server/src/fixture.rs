@@ -50,7 +50,12 @@ pub(crate) fn worker(http: &str) -> Rc<Worker> {
             requests: Vec::new(),
             connections: Vec::new(),
             status: StatusZones::of(conf, &registry),
+<<<<<<< HEAD
             shadows: Shadows::default(),
+=======
+            shadows: Default::default(),
+            verified: Default::default(),
+>>>>>>> verify
         },
         logs: SharedLogs {
             main: ErrorLogs::new(Vec::new()),

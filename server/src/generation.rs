@@ -13,6 +13,7 @@ use crate::route::last_host::LastHost;
 use crate::route::server_name::HostTable;
 use crate::shadow_zone::Shadows;
 use crate::status_zones::StatusZones;
+use crate::verified::VerifiedLocations;
 use millstream_acme::Acme;
 use millstream_cache::{Front, Store};
 use millstream_conf::model::{Configuration, Http, ListenAddress};
@@ -80,6 +81,7 @@ pub struct Zones {
     pub connections: Vec<Arc<ConnectionZone>>,
     pub status: StatusZones,
     pub shadows: Shadows,
+    pub verified: VerifiedLocations,
 }
 
 pub struct SharedLogs {

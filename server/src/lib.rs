@@ -18,6 +18,7 @@ pub mod open_files;
 pub mod recorder;
 pub mod status_zones;
 pub mod shadow_zone;
+pub mod verified;
 pub mod variable_name;
 pub mod left_out;
 pub mod reads;

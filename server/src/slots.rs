@@ -72,6 +72,17 @@ impl Slots {
         matches!(place.replace(SlotValue::Missed), SlotValue::Unset)
     }
 
+    /// A copy without the values that reveal any of these.
+    pub fn without(&self, any: Shows) -> Slots {
+        let copy = self.clone();
+        for (place, shows) in copy.places.iter().zip(&copy.shows) {
+            if shows.get().has(any) {
+                place.set(SlotValue::Missed);
+            }
+        }
+        copy
+    }
+
     pub fn shows(&self, number: u16) -> Shows {
         self.shows.get(usize::from(number)).map(Cell::get).unwrap_or_default()
     }

@@ -15,6 +15,7 @@ mod json;
 mod text;
 mod decoding;
 mod digest;
+mod likeness;
 mod request;
 mod response;
 mod dimension;
@@ -35,6 +36,7 @@ pub mod configuration;
 
 pub use digest::LONGEST_READ;
 pub use hash::Key;
+pub use likeness::{Content, ContentReader, Likeness, Noise};
 pub use report::Report;
 pub use request::Request;
 pub use sample::{MOST_BYTES, MOST_KEYS};

@@ -86,6 +86,10 @@ pub(crate) fn help_against_miss(cause: &str, cache: Option<&ProxyCache>) -> &'st
             "the key does not contain all that determines the response (a body, another protocol, a URL made of a credential, a \
              field named by Connection), or it is longer than 8 KiB"
         }
+        "leak" => {
+            "proxy_cache_verify found a response that depends on something that the key lacks (see the error log); add that to the key, or \
+             have the API send private, then reload"
+        }
         "method" => "only methods of proxy_cache_methods are served from the cache",
         "scarce" => "write a smaller proxy_cache_min_uses, or give the zone more room",
         "lock_timeout" => "another request's response took longer than proxy_cache_lock_timeout",

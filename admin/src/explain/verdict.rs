@@ -51,6 +51,7 @@ pub(super) fn of(
             "the request has a body or an upgrade to another protocol, its Connection names a field, its key is too long, \
                  or a credential of the client determines the URL sent to the upstream and the key does not contain that URL",
         ),
+        Use::Off => Verdict::of(CacheStatus::Bypass, turned_off(request, cache, now)),
         Use::Bypass(_) => {
             let mut scratch = Vec::new();
             let condition = cache.bypass.iter().find(|one| holds(one, request, &mut scratch));
@@ -79,6 +80,22 @@ pub(super) fn of(
             None => without_entry(cache, sight, now),
         },
     }
+}
+
+fn turned_off(request: &Request, cache: &ProxyCache, now: Now) -> String {
+    let written = cache.written.iter().rev().find(|(name, _)| name.ends_with("_cache_verify"));
+    let (name, place) = written.map_or(("proxy_cache_verify", String::new()), |(name, span)| {
+        (*name, format!(" ({})", at(request, *span)))
+    });
+    let known = request.generation.shared.zones.verified.of_location(request.route.location);
+    let found = known.and_then(|location| location.leak()).map(|leak| {
+        let ago = text::ago(now.unix_milliseconds.saturating_sub(leak.at));
+        format!(", {ago} ago, for {}: its {} differs", leak.url, leak.differs_by)
+    });
+    format!(
+        "{name}{place} found a leak{}; the cache of this location is off until the configuration is reloaded or the process is restarted",
+        found.unwrap_or_default()
+    )
 }
 
 /// Whether its credential excludes it from shared responses.

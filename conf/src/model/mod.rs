@@ -69,6 +69,7 @@ pub use crate::features::open_file_cache::{KeptFiles, OpenFileCache};
 pub use crate::features::otel::{Otel, OtelContext, SpanAttribute};
 pub use crate::features::pass::cache::ignored_args::IgnoredArg;
 pub use crate::features::pass::cache::usage::ProxyCache;
+pub use crate::features::pass::cache::verify::{CacheVerify, OnLeak};
 pub use crate::features::pass::cache::{Heuristic, Valid, ValidStatus};
 pub use crate::features::pass::cookie::{CookieFlags, CookieRule, Cookies, Pattern};
 pub use crate::features::pass::exchange::{Bind, Exchange, IgnoreHeaders};

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use millstream_conf::diagnostics::Severity;
 use millstream_conf::model::{
-    Allowed, Configuration, Expires, Handler, Heuristic, IfModifiedSince, ListenAddress, ManageRight,
-    Network, Pace, ProxyCache, Store, Write,
+    Allowed, CacheVerify, Configuration, Expires, Handler, Heuristic, IfModifiedSince, ListenAddress,
+    ManageRight, Network, OnLeak, Pace, ProxyCache, Store, Write,
 };
 use millstream_conf::{Loaded, Options, load};
 
@@ -103,6 +103,12 @@ fn every_directive_of_the_cache_reaches_the_model() {
         Some(&[ip("10.0.0.0", 8), Network::Unix, ip("::1", 128)].map(Allowed::Of)[..])
     );
     assert_eq!(cache.purge_right.token.as_deref(), Some("0123456789abcdef"));
+    let verify = self::cache("proxy_cache_verify 50% sample=30r/m on_leak=warn;").verify;
+    let expected = CacheVerify { share: 1 << 31, interval: Duration::from_secs(2), on_leak: OnLeak::Warn };
+    assert_eq!(verify, Some(expected));
+    let verify = self::cache("proxy_cache_verify 0.5;").verify.expect("on");
+    assert_eq!((verify.share, verify.interval, verify.on_leak), (1 << 31, Duration::from_millis(100), OnLeak::Off));
+    assert!(self::cache("proxy_cache_verify off;").verify.is_none() && cache.verify.is_none());
     let a_day = Duration::from_secs(86_400);
     let heuristic = self::cache("proxy_cache_heuristic 100%;").heuristic;
     assert_eq!(heuristic, Some(Heuristic { percent: 100, longest: a_day }));
@@ -193,6 +199,11 @@ fn values_of_the_cache_are_checked_where_they_stand() {
     one_error(&in_cached("proxy_cache_heuristic 10% min=1d;"), "max=1d");
     one_error(&in_cached("proxy_cache_heuristic off max=1d;"), "invalid parameter \"max=1d\"");
     one_error(&in_cached("proxy_cache_refresh_ahead soon;"), "soon");
+    one_error(&in_cached("proxy_cache_verify 1;"), "write off, a percentage such as 1%, or a fraction such as 0.01");
+    one_error(&in_cached("proxy_cache_verify off on_leak=warn;"), "invalid share \"off\"");
+    one_error(&in_cached("proxy_cache_verify 1% sample=10;"), "write a rate such as sample=10r/s");
+    one_error(&in_cached("proxy_cache_verify 1% on_leak=on;"), "write on_leak=off or on_leak=warn");
+    one_error(&in_cached("proxy_cache_verify 1% rate=1r/s;"), "the parameters are sample=rate and on_leak");
     one_error(
         &in_cached("proxy_cache_key $uri$upstream_cache_key;"),
         "cannot be part of \"proxy_cache_key\"",

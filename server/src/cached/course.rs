@@ -75,6 +75,10 @@ pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<
             missed(request, Cause::NotKeyed, Some("not_keyed"));
             None
         }
+        Use::Off => {
+            past_leak(request, cache);
+            None
+        }
         Use::Bypass(key) => {
             request.cache.status = Some(CacheStatus::Bypass);
             request.cache.wish = Wish::read(cache, request.fields());
@@ -90,9 +94,20 @@ pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<
             request.cache.wish = Wish::read(cache, request.fields());
             request.cache.report = CacheReport::begin(cache, Some(&key));
             let lookup = look_up(request, cache, &key, now);
+            // The purge came after the look-up, or it is off by now: no right to fill is left.
+            if cache.verify.is_some() && keyed::is_off(request) {
+                past_leak(request, cache);
+                return None;
+            }
             Some((key, lookup))
         }
     }
+}
+
+fn past_leak(request: &mut Request, cache: &ProxyCache) {
+    request.cache.status = Some(CacheStatus::Bypass);
+    request.cache.report = CacheReport::begin(cache, None);
+    missed(request, Cause::Leak, Some("leak"));
 }
 
 #[inline]
@@ -120,7 +135,9 @@ pub fn missed(request: &mut Request, cause: Cause, detail: Option<&'static str>)
     counting::missed(request, cause);
     let forward = match cause {
         Cause::NotCachedMethod => Forward::Method,
-        Cause::Bypass | Cause::NotKeyed | Cause::Credentials | Cause::OwnWrite => Forward::Bypass,
+        Cause::Bypass | Cause::NotKeyed | Cause::Credentials | Cause::OwnWrite | Cause::Leak => {
+            Forward::Bypass
+        }
         Cause::Client => Forward::Request,
         Cause::Expired | Cause::Validate => Forward::Stale,
         _ => Forward::Miss,

@@ -12,6 +12,7 @@ pub mod stored;
 pub mod course;
 pub mod partial;
 pub mod slices;
+mod verify;
 
 use crate::caching::query;
 use crate::client::Client;
@@ -69,6 +70,7 @@ pub fn find_at_once(request: &mut Request, cache: &ProxyCache, now: Now, out: &m
             match hit::ready(request, &found, &chosen, now, out) {
                 Some(ready) => {
                     buffers::give(key);
+                    verify::at_hit(request, cache, &found.entry);
                     FoundAtOnce::Ready(ready)
                 }
                 None => FoundAtOnce::Rest(Some((key, Lookup::Fresh(found)))),
@@ -129,10 +131,13 @@ async fn with_lookup(
         };
         lookup = match course::step(request, cache, key, lookup).await {
             ControlFlow::Continue(lookup) => lookup,
-            ControlFlow::Break(Course::Entry(found)) => match from_entry(request, client, found).await {
-                Ok(outcome) => return outcome,
-                Err(vanished) => course::after_vanished(request, cache, key, &vanished),
-            },
+            ControlFlow::Break(Course::Entry(found)) => {
+                verify::at_hit(request, cache, &found.entry);
+                match from_entry(request, client, found).await {
+                    Ok(outcome) => return outcome,
+                    Err(vanished) => course::after_vanished(request, cache, key, &vanished),
+                }
+            }
             ControlFlow::Break(course) => return take(request, client, course).await,
         };
     }

@@ -34,6 +34,8 @@ pub enum Use {
     None,
     /// The method is cached, but this response may neither come from the cache nor go there.
     Past,
+    /// `proxy_cache_verify` found a leak: the same as [`Use::Past`], for the whole location.
+    Off,
     /// `proxy_cache_bypass`: no look-up, but the response is stored under the key.
     Bypass(Vec<u8>),
     Lookup(Vec<u8>),
@@ -98,6 +100,9 @@ pub fn usage(request: &Request, cache: &ProxyCache) -> Use {
     if !policy::looks_up(cache, request.method) {
         return Use::None;
     }
+    if cache.verify.is_some() && is_off(request) {
+        return Use::Off;
+    }
     // What answers a wish for another protocol is a connection, and that has one user.
     if !is_keyed(request)
         || request.is_upgrade()
@@ -118,6 +123,12 @@ pub fn usage(request: &Request, cache: &ProxyCache) -> Use {
             Use::Past
         }
     }
+}
+
+/// Whether a leak has turned the cache of the location off (`proxy_cache_verify`).
+pub fn is_off(request: &Request) -> bool {
+    let verified = request.generation.shared.zones.verified.of_location(request.route.location);
+    verified.is_some_and(|location| location.leak().is_some())
 }
 
 /// The names of the client's fields that make it known to the upstream, and are not in the key (`proxy_cache_credentials public`).

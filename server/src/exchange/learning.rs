@@ -32,14 +32,15 @@ pub(super) fn permit(
         Filling::Permit(permit) => Some(permit),
         // The client's conditions went with it, so only what was sent for its range, or whole, is stored.
         Filling::Part(permit) => Some(permit).filter(|_| matches!(status, 200 | 206)),
-        Filling::Rest(..) | Filling::Along(_) => None,
+        Filling::Rest(..) | Filling::Along(_) | Filling::Check => None,
         Filling::No => {
             let stands_for_get = passing.request.method == Method::Post
                 && !policy::looks_up(cache, Method::Post)
                 && !passing.request.cache.wish.no_store
                 && (200..300).contains(&status)
                 && is_of_target(passing, fields)
-                && !says_what_no_key_names(passing, cache);
+                && !says_what_no_key_names(passing, cache)
+                && !(cache.verify.is_some() && keyed::is_off(passing.request));
             stands_for_get.then(|| beside(passing, cache, Method::Get)).flatten()
         }
     }

@@ -111,6 +111,8 @@ pub enum Filling {
     Rest(FillPermit, Box<Rest>),
     /// Not stored, but requested as a whole and read through a fill.
     Along(FillPermit),
+    /// As [`Filling::Along`], to check what is stored: nothing is noted for its key, and it is not observed.
+    Check,
 }
 
 pub enum OpenedFill {
@@ -233,10 +235,13 @@ async fn pass_on(
         }
         filling => filling,
     };
-    cache.caching = matches!(filling, Filling::Permit(_) | Filling::Along(_));
+    cache.caching = matches!(filling, Filling::Permit(_) | Filling::Along(_) | Filling::Check);
     let zone = proxy.cache.as_ref().filter(|_| !cache.caching).map(|cache| cache.zone.0 as usize);
     cache.since = zone.map(|zone| generation.fronts[zone].borrow().moment());
     let mut terms = Terms::of(request, proxy, body, std::mem::take(cache));
+    if matches!(filling, Filling::Check) {
+        terms.watched = None;
+    }
     let outcome = loop {
         terms.cache.awaited = awaited(&filling, proxy);
         let mut passing = Passing {

@@ -99,9 +99,13 @@ impl Answered {
     async fn pass(self, passing: &mut Passing<'_>, head: &mut ResponseHead, filling: Filling) -> Proxied {
         // A slow client must not hold it.
         let had_stale = passing.terms.cache.stale.take().is_some();
-        if let Filling::Along(permit) = filling {
-            return Box::pin(self.along(passing, head, Some(permit), None)).await;
-        }
+        let filling = match filling {
+            Filling::Along(permit) => {
+                return Box::pin(self.along(passing, head, Some(permit), None)).await;
+            }
+            Filling::Check => return Box::pin(self.along(passing, head, None, None)).await,
+            filling => filling,
+        };
         let rewritten = match answer_head::rewritten(passing.request, passing.proxy, self.fields(head)) {
             Ok(rewritten) => rewritten,
             Err(status) => return self.withhold(passing, filling, status),

@@ -102,6 +102,13 @@ impl Request {
     }
 }
 
+impl Request {
+    /// `userid` then knows no one.
+    pub fn forget_visitor(&mut self) {
+        self.identity.visitor = OnceCell::new();
+    }
+}
+
 fn is_about_content(id: FieldId) -> bool {
     matches!(
         id,

@@ -46,6 +46,7 @@ causes! {
     Credentials = Miss "credentials", "The request carried a credential (`proxy_cache_credentials`).";
     OwnWrite = Miss "own_write", "The client has just changed what is stored (`proxy_cache_invalidation rate=`).";
     NotKeyed = Miss "not_keyed", "The request has parts that the key does not name, or its key is too long.";
+    Leak = Miss "leak", "A leak has turned the cache of the location off (`proxy_cache_verify`).";
     NotCachedMethod = Miss "method", "The method is not cached.";
     Scarce = Miss "scarce", "`proxy_cache_min_uses` was not reached, or the zone was full.";
     LockTimeout = Miss "lock_timeout", "Another request's response took longer than `proxy_cache_lock_timeout`.";

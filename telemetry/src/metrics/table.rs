@@ -54,6 +54,12 @@ table! {
         PurgesTag: "millstream_cache_purges_total", "by=\"tag\"", "Purges of a tag.";
         PurgesAll: "millstream_cache_purges_total", "by=\"all\"", "Purges of a whole zone.";
         PurgesFailed: "millstream_cache_purges_failed_total", "", "Purges that could not be written to disk and would not survive a restart.";
+        CacheVerifiedSame: "millstream_cache_verified_total", "result=\"same\"", "Hits compared with what the upstream responds (`proxy_cache_verify`), by result; `same`: no difference.";
+        CacheVerifiedNoise: "millstream_cache_verified_total", "result=\"noise\"", "Checked hits that differ only in what differs between all responses.";
+        CacheVerifiedStale: "millstream_cache_verified_total", "result=\"stale\"", "Checked hits for which the upstream has a newer response.";
+        CacheVerifiedLeak: "millstream_cache_verified_total", "result=\"leak\"", "Checked hits whose response depends on something that neither key nor Vary contains.";
+        CacheVerifiedFailed: "millstream_cache_verified_total", "result=\"failed\"", "Checks for which the upstream failed or refused too many requests.";
+        CacheVerifiedUnknown: "millstream_cache_verified_total", "result=\"unknown\"", "Checks of responses that could not be compared, such as those with an unknown Content-Encoding.";
         ManageRefused: "millstream_manage_refused_total", "", "Purges and API requests refused because the client is not allowed.";
         UpstreamRequests: "millstream_upstream_requests_total", "", "Requests sent to upstream servers, including retries.";
         UpstreamConnections: "millstream_upstream_connections_total", "kind=\"new\"", "Upstream connections used for a request, by whether they were new.";
@@ -87,6 +93,7 @@ table! {
         ConnectionsReading: "millstream_client_connections", "state=\"reading\"", "Client connections with a partly read header.";
         ConnectionsWriting: "millstream_client_connections", "state=\"writing\"", "Client connections with a request in progress, except hits that are written at once.";
         LastReloadSuccessful: "millstream_config_last_reload_successful", "", "1 unless the last reload failed.";
+        CacheVerifyOff: "millstream_cache_verify_off", "", "Locations whose cache is off because of a leak (`proxy_cache_verify`).";
         ConfigurationLoaded: "millstream_config_load_timestamp_seconds", "", "When the configuration in force was loaded, in seconds since 1970.";
     }
 }

@@ -208,7 +208,7 @@ fn the_written_configuration_gives_other_clients_what_is_theirs_and_has_the_hits
     skip_on_nginx!();
     let (api, port, folder) = (Api::start(), ports::free(), Prefix::new());
     let path = |name: &str| folder.path().join(name).display().to_string();
-    let (json, config) = (path("report.json"), path("cache.conf"));
+    let (json, config, html) = (path("report.json"), path("cache.conf"), path("report.html"));
     let (listen, url) = (format!("127.0.0.1:{port}"), format!("http://{}", api.origin.address()));
     let mut shadow = start(
         &[
@@ -226,6 +226,8 @@ fn the_written_configuration_gives_other_clients_what_is_theirs_and_has_the_hits
             &json,
             "--config",
             &config,
+            "--html",
+            &html,
         ],
         port,
     );
@@ -236,6 +238,8 @@ fn the_written_configuration_gives_other_clients_what_is_theirs_and_has_the_hits
     let report: Value = serde_json::from_slice(&std::fs::read(&json).expect("the report")).expect("JSON");
     let text = std::fs::read_to_string(&config).expect("the configuration");
     assert!(text.contains("proxy_cache_ignore_args utm_*;"), "{text}");
+    let page = std::fs::read_to_string(&html).expect("the page");
+    assert!(KINDS.iter().all(|(_, name, ..)| page.contains(name)), "{page}");
 
     let cache = start(&["-c", &config], port);
     let before = api.asked();

@@ -19,8 +19,10 @@ use crate::tree::{Directive, Word};
 use crate::value;
 use crate::variables::Builtin;
 use ignored_args::IgnoredArg;
+use verify::CacheVerify;
 
 pub mod ignored_args;
+pub mod verify;
 pub mod usage;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +93,8 @@ level! {
         /// Zero = `off`.
         refresh_ahead: Duration,
         tags: Vec<Template>,
+        /// The inner `None` is `off`.
+        verify: Option<CacheVerify>,
         explain: bool,
     }
 }
@@ -193,6 +197,16 @@ macro_rules! rows {
                     l.cache.refresh_ahead =
                         if word.text == "off" { Some(Duration::ZERO) } else { r.duration(word) };
                 })).needing(Need::Cache),
+            once(concat!($prefix, "_cache_verify"), HTTP_SERVER_LOCATION, (1, 3),
+                "off | share [sample=rate] [on_leak=off | warn]", "off",
+                "Checks this share of the hits (`1%` or `0.01`) in the background: the client's request is sent to the upstream as well, and its response is compared \
+                with the stored one that the client received. Times and request ids do not count. If they differ, further requests, some without the client's fields, \
+                determine the reason: noise (each response differs), a stale response, or a leak, which means that the response depends on something that neither \
+                the key nor Vary contains, such as a cookie. After a leak, the cache of the location is off until the configuration is reloaded or Millstream is \
+                restarted, its zone is purged, and the error log (`alert`), the dashboard and the metric `millstream_cache_verify_off` report it. With `on_leak=warn`, \
+                the cache remains on. `sample=` limits the checks of the location, by default to `10r/s` (or `r/m`); a check sends at most twelve requests. Only GET requests \
+                are checked, and no request contains the credential of another client.",
+                Apply::Pass($family, cache::verify::read)).needing(Need::Cache),
             often(concat!($prefix, "_cache_tag"), HTTP_SERVER_LOCATION, (1, MANY), "string …", "",
                 "Adds tags for purging a response, separated by spaces or commas, to those in its Surrogate-Key, Cache-Tag and xkey fields. A \
                 response with more than 1,024 tags is not cached.",

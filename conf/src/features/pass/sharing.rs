@@ -205,18 +205,10 @@ pub(super) fn vary(level: &mut CommonLevel, directive: &Directive, reading: &mut
 
 pub(super) fn invalidation(level: &mut CommonLevel, directive: &Directive, reading: &mut Reading<'_>) {
     let word = &directive.args[0];
-    let per = |text: &str| {
-        let (number, per) = match text.strip_suffix("r/s") {
-            Some(number) => (number, Duration::from_secs(1)),
-            None => (text.strip_suffix("r/m")?, Duration::from_secs(60)),
-        };
-        let number = number.parse::<u32>().ok().filter(|number| (1..=1000).contains(number))?;
-        Some(per / number)
-    };
     let invalidation = match (word.text.as_str(), parameter(word)) {
         ("on", _) => Some(Invalidation::On),
         ("off", _) => Some(Invalidation::Off),
-        (_, Some(("rate", value))) => per(&value.text).map(Invalidation::Every),
+        (_, Some(("rate", value))) => interval(&value.text).map(Invalidation::Every),
         _ => None,
     };
     if invalidation.is_none() {
@@ -225,4 +217,14 @@ pub(super) fn invalidation(level: &mut CommonLevel, directive: &Directive, readi
             .help("write on, off, or a rate such as rate=1r/s or rate=30r/m");
     }
     level.sharing.invalidation = invalidation;
+}
+
+/// The time between two at a rate such as `10r/s` or `30r/m`, of 1 to 1000.
+pub(super) fn interval(rate: &str) -> Option<Duration> {
+    let (number, per) = match rate.strip_suffix("r/s") {
+        Some(number) => (number, Duration::from_secs(1)),
+        None => (rate.strip_suffix("r/m")?, Duration::from_secs(60)),
+    };
+    let number = number.parse::<u32>().ok().filter(|number| (1..=1000).contains(number))?;
+    Some(per / number)
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::ignored_args::IgnoredArg;
+use super::verify::CacheVerify;
 use super::{CacheMethods, Heuristic, Valid, ZoneChoice};
 use crate::declared::cache_zone::CacheZoneId;
 use crate::features::Level;
@@ -97,6 +98,8 @@ record! {
         /// Values, split at spaces and commas, are tags of a response, with those of its Surrogate-Key,
         /// Cache-Tag and xkey fields.
         pub tags: Vec<Template>,
+        /// Hits that are compared with what the upstream responds; `None` = off, the default.
+        pub verify: Option<CacheVerify>,
         /// Responses carry Cache-Status (RFC 9211).
         pub explain: bool,
         /// A request for which one is neither empty nor `0` purges (a key that ends in `*`: by prefix).
@@ -152,6 +155,7 @@ impl Default for ProxyCache {
             heuristic: None,
             refresh_ahead: Duration::ZERO,
             tags: Vec::new(),
+            verify: None,
             explain: false,
             purge: Vec::new(),
             purge_methods: true,
@@ -228,6 +232,7 @@ pub(in crate::features::pass) fn resolve(of: Of<'_>, reading: &mut Reading<'_>) 
         heuristic: cache.heuristic.and_then(|(guess, _)| guess),
         refresh_ahead: cache.refresh_ahead.unwrap_or(or.refresh_ahead),
         tags: cache.tags.clone().unwrap_or_default(),
+        verify: cache.verify.unwrap_or(or.verify),
         explain: cache.explain.unwrap_or(or.explain),
         purge: purge.conditions.clone().unwrap_or_default(),
         purge_methods: purge.methods.unwrap_or(or.purge_methods),

@@ -1,0 +1,124 @@
+//! How a check asks, and what it keeps of a response: what it means, in bounded memory.
+//!
+//! The response is read through and stored nowhere. A body in gzip is compared decoded; another coding cannot be. Before:
+//! `exchange`; next: `experiment`, which compares.
+
+use super::experiment::Result;
+use crate::exchange::{self, Filling, OpenedFill, Proxied};
+use crate::request::Request;
+use flate2::write::MultiGzDecoder;
+use millstream_cache::{Entry, Follower};
+use millstream_net::clock;
+use millstream_shadow::{Content, ContentReader, Key};
+use millstream_wire::{FieldId, Fields};
+use std::io::Write;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+type Read = std::result::Result<Content, Result>;
+
+/// The response that was served.
+pub(super) async fn stored(key: &Key, entry: &Arc<Entry>) -> Read {
+    let head = entry.head();
+    // Its times are of when it came.
+    let came = u64::try_from(head.stored_at).unwrap_or(0);
+    let mut reader = Reader::begin(key, head.status, head.fields(), came)?;
+    let mut body = entry.body().open(0..u64::MAX).await.map_err(|_| Result::Unknown)?;
+    while let Some(piece) = body.next().await {
+        if !reader.feed(&piece.map_err(|_| Result::Unknown)?)? {
+            break;
+        }
+    }
+    Ok(reader.finish())
+}
+
+/// What the upstream responds now.
+pub(super) async fn ask(key: &Key, request: Request) -> Read {
+    let (tap, opened) = oneshot::channel();
+    let reading = async {
+        match opened.await {
+            Ok(OpenedFill::Stream(follower, ..)) => read(key, follower).await,
+            // An error page would have been sent for it.
+            Ok(OpenedFill::Ended(Proxied::Intercepted(status) | Proxied::Failed(status), _)) => {
+                statused(status)?;
+                Ok(ContentReader::begin(key, status, std::iter::empty(), now()).finish())
+            }
+            Ok(OpenedFill::Ended(Proxied::Redirect(_), _)) => Err(Result::Unknown),
+            Ok(OpenedFill::Ended(..)) | Err(_) => Err(Result::Failed),
+        }
+    };
+    let ((), content) = tokio::join!(exchange::open(request, Filling::Check, None, tap), reading);
+    content
+}
+
+async fn read(key: &Key, mut follower: Follower) -> Read {
+    let head = follower.head().clone();
+    let head = head.view();
+    statused(head.status)?;
+    let mut reader = Reader::begin(key, head.status, head.fields(), now())?;
+    while let Some(piece) = follower.next().await {
+        if !reader.feed(&piece.map_err(|_| Result::Failed)?)? {
+            break;
+        }
+    }
+    Ok(reader.finish())
+}
+
+/// Of a failure nothing follows.
+fn statused(status: u16) -> std::result::Result<(), Result> {
+    if matches!(status, 408 | 425 | 429 | 500..) { Err(Result::Failed) } else { Ok(()) }
+}
+
+/// Milliseconds since 1970.
+fn now() -> u64 {
+    u64::try_from(clock::wall().unix_milliseconds()).unwrap_or(0)
+}
+
+/// Decodes if it must.
+struct Reader {
+    content: ContentReader,
+    decoder: Option<MultiGzDecoder<Vec<u8>>>,
+}
+
+impl Reader {
+    fn begin(key: &Key, status: u16, fields: Fields<'_>, now: u64) -> std::result::Result<Reader, Result> {
+        let pairs = fields.iter().map(|(_, name, value)| (name, value));
+        let content = ContentReader::begin(key, status, pairs, now);
+        let decoder = match fields.get(FieldId::ContentEncoding) {
+            None => None,
+            Some(coding) if coding.eq_ignore_ascii_case(b"identity") => None,
+            Some(coding) if coding.eq_ignore_ascii_case(b"gzip") || coding.eq_ignore_ascii_case(b"x-gzip") => {
+                Some(MultiGzDecoder::new(Vec::new()))
+            }
+            Some(_) => return Err(Result::Unknown),
+        };
+        Ok(Reader { content, decoder })
+    }
+
+    /// False once enough has been read.
+    fn feed(&mut self, mut piece: &[u8]) -> std::result::Result<bool, Result> {
+        let Some(decoder) = &mut self.decoder else { return Ok(self.content.feed(piece)) };
+        while !piece.is_empty() {
+            // It takes no more than there is room for in a buffer of its own.
+            match decoder.write(piece) {
+                Ok(count @ 1..) => piece = &piece[count..],
+                Ok(0) | Err(_) => return Err(Result::Unknown),
+            }
+            let goes_on = self.content.feed(decoder.get_ref());
+            decoder.get_mut().clear();
+            if !goes_on {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn finish(mut self) -> Content {
+        if let Some(mut decoder) = self.decoder.take() {
+            // A truncated body differs from a whole one by what is missing.
+            _ = decoder.try_finish();
+            self.content.feed(decoder.get_ref());
+        }
+        self.content.finish()
+    }
+}
