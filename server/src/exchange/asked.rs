@@ -183,8 +183,10 @@ async fn exchange_heads(
 ) -> Result<(), AttemptFailure> {
     let (mut whole, mut read) = match at {
         At::Sending(out, from) => {
-            let sent =
-                passing.terms.body.send(connection, &out[from..], passing.proxy.exchange.send_timeout).await;
+            let timeout = passing.proxy.exchange.send_timeout;
+            let sending = passing.terms.body.send(connection, &out[from..], timeout);
+            let watched = passing.client.as_deref_mut().filter(|_| passing.terms.watching);
+            let sent = watch(watched, sending).await.map_err(AttemptFailure::Client)?;
             buffers::give(out);
             match sent {
                 Ok(whole) => (whole, None),
@@ -231,11 +233,13 @@ async fn answered_early(
     head: &mut ResponseHead,
 ) -> Result<(), AttemptFailure> {
     if let ExchangeError::Write(_) = error {
-        let timeout = passing.proxy.exchange.read_timeout;
-        let answered =
-            Box::pin(connection.read_head(head, passing.proxy.exchange.buffer_size, timeout)).await;
-        if answered.is_ok() && !head.is_interim() && head.status != 101 {
-            return Ok(());
+        let (size, timeout) = (passing.proxy.exchange.buffer_size, passing.proxy.exchange.read_timeout);
+        while Box::pin(connection.read_head(head, size, timeout)).await.is_ok() && head.status != 101 {
+            if !head.is_interim() {
+                return Ok(());
+            }
+            let fields = head.view(connection.head_bytes());
+            Box::pin(pass_interim(passing, head.status, fields)).await?;
         }
     }
     Err(broken(connection, error, "while sending request to upstream"))

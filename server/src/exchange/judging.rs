@@ -33,7 +33,8 @@ impl Passing<'_> {
         }
         let redirect = head.view(connection.head_bytes()).get(FieldId::XAccelRedirect);
         match redirect {
-            Some(uri) if !self.proxy.exchange.ignore_headers.x_accel_redirect && self.is_read() => {
+            // Also if nobody reads it: its own body is never a response, so it must not be stored.
+            Some(uri) if !self.proxy.exchange.ignore_headers.x_accel_redirect => {
                 Some(Proxied::Redirect(uri.to_vec()))
             }
             _ => None,

@@ -7,11 +7,13 @@
 
 use super::answered::Answered;
 use super::request_body::{PIECE, open, read_at, write_at};
+use super::watching::watch;
 use crate::client::{Client, ClientFailure};
 use crate::request::Request;
 use millstream_conf::model::Pass;
 use millstream_net::clock;
 use millstream_upstream::{Connection, ExchangeError, Part, Pool};
+use millstream_wire::Headers;
 use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::future::poll_fn;
@@ -40,6 +42,7 @@ pub(super) struct Spilled {
     pub(super) ended: Instant,
     /// Bytes received from and sent to the upstream.
     pub(super) traffic: (u64, u64),
+    pub(super) trailers: Option<Headers>,
 }
 
 struct SpillProgress {
@@ -48,6 +51,7 @@ struct SpillProgress {
     length: Cell<u64>,
     ended: Cell<Option<Instant>>,
     traffic: Cell<(u64, u64)>,
+    trailers: Cell<Option<Headers>>,
     failed: RefCell<Option<SpillEnd>>,
     /// Wakes the reader.
     more: Notify,
@@ -62,6 +66,7 @@ pub(super) async fn through_file(
     request: &mut Request,
     answered: Answered,
     wanted: u64,
+    watching: bool,
     proxy: &Pass,
     pool: &Pool,
 ) -> Spilled {
@@ -71,6 +76,7 @@ pub(super) async fn through_file(
         length: Cell::new(0),
         ended: Cell::new(None),
         traffic: Cell::new((0, 0)),
+        trailers: Cell::new(None),
         failed: RefCell::new(None),
         more: Notify::new(),
         room: Notify::new(),
@@ -80,7 +86,7 @@ pub(super) async fn through_file(
         Ok(file) => {
             let file = Arc::new(file);
             let mut filling = pin!(fill(&shared, &file, answered, wanted, proxy, pool));
-            let mut draining = pin!(drain(&shared, &file, client, request));
+            let mut draining = pin!(drain(&shared, &file, client, request, watching));
             let mut filled = false;
             poll_fn(|context| {
                 filled = filled || filling.as_mut().poll(context).is_ready();
@@ -97,6 +103,7 @@ pub(super) async fn through_file(
         length: shared.length.get(),
         ended: shared.ended.get().unwrap_or_else(clock::now),
         traffic: shared.traffic.get(),
+        trailers: shared.trailers.take(),
     }
 }
 
@@ -112,10 +119,7 @@ async fn fill(
     let limit = proxy.exchange.max_temp_file_size.max(PIECE as u64);
     let failed = loop {
         piece.clear();
-        let ended = match gather(&mut answered, &mut piece, proxy).await {
-            Ok(ended) => ended,
-            Err(error) => break SpillEnd::Upstream(error, answered.connection),
-        };
+        let gathered = gather(&mut answered, &mut piece, proxy).await;
         if !piece.is_empty() {
             if shared.written.get() + piece.len() as u64 > limit {
                 while shared.read.get() < shared.written.get() {
@@ -135,8 +139,15 @@ async fn fill(
             shared.length.set(shared.length.get() + piece.len() as u64);
             shared.more.notify_one();
         }
+        let ended = match gathered {
+            Ok(ended) => ended,
+            Err(error) => break SpillEnd::Upstream(error, answered.connection),
+        };
+        shared.traffic.set(answered.connection.traffic());
         if ended || shared.length.get() >= wanted {
             let now = clock::now();
+            let trailers = answered.connection.trailers().filter(|trailers| !trailers.is_empty());
+            shared.trailers.set(trailers.map(|trailers| Headers::copied_from(trailers, |_, _, _| true)));
             answered.connection.pass_over();
             shared.traffic.set(answered.connection.traffic());
             pool.put(answered.connection, now);
@@ -187,6 +198,7 @@ async fn drain(
     file: &Arc<File>,
     client: &mut Client,
     request: &mut Request,
+    watching: bool,
 ) -> SpillEnd {
     let mut piece = Vec::new();
     loop {
@@ -210,7 +222,10 @@ async fn drain(
         } else if shared.ended.get().is_some() {
             return shared.failed.borrow_mut().take().unwrap_or(SpillEnd::Whole);
         } else {
-            shared.more.notified().await;
+            let watched = Some(&mut *client).filter(|_| watching);
+            if let Err(failure) = watch(watched, shared.more.notified()).await {
+                return SpillEnd::Client(failure);
+            }
         }
     }
 }

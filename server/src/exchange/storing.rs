@@ -5,7 +5,7 @@
 //! A path that leads up by `..` is refused, for what a variable holds is not normalised.
 
 use super::answered::Answered;
-use super::ending::{cut, flushed};
+use super::ending::{cut, flushed, passed_trailers};
 use super::request_body::{PIECE, read_at, write_at};
 use super::spill::gather;
 use super::{Passing, Proxied, report};
@@ -16,7 +16,7 @@ use millstream_conf::model::{Level, Pass, Store};
 use millstream_net::{blocking, clock};
 use millstream_upstream::{Connection, ExchangeError};
 use millstream_wire::h1::head::ResponseHead;
-use millstream_wire::{FieldId, Method, date};
+use millstream_wire::{FieldId, Headers, Method, date};
 use std::cell::{Cell, RefCell};
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, Permissions};
@@ -124,6 +124,7 @@ impl Keeping {
         }
         let length = shared.written.get();
         let failed = shared.failed.take();
+        let trailers = passed_trailers(passing, answered.connection.trailers().filter(|_| failed.is_none()));
         match &failed {
             None => answered.finish(passing, length, clock::now()),
             Some(StoringFailure::Upstream(error)) => passing.broke_off(&answered.connection, error, length),
@@ -136,7 +137,7 @@ impl Keeping {
             (Err(failure), _) => Proxied::ClientFailed(failure),
             (Ok(()), Some(_)) => cut(client, passing.request).await,
             (Ok(()), None) => {
-                client.end(passing.request, None);
+                client.end(passing.request, trailers.as_ref().map(Headers::view));
                 flushed(client, passing.request).await
             }
         }
@@ -170,7 +171,7 @@ async fn write(
     let mut piece = Vec::with_capacity(PIECE);
     loop {
         piece.clear();
-        let ended = gather(answered, &mut piece, proxy).await.map_err(StoringFailure::Upstream)?;
+        let gathered = gather(answered, &mut piece, proxy).await;
         if !piece.is_empty() {
             piece = write_at(file, piece, shared.written.get())
                 .await
@@ -178,7 +179,7 @@ async fn write(
             shared.written.set(shared.written.get() + piece.len() as u64);
             shared.more.notify_one();
         }
-        if ended {
+        if gathered.map_err(StoringFailure::Upstream)? {
             return Ok(());
         }
     }

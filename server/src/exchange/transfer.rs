@@ -4,9 +4,9 @@
 //! read ahead of a slow client: `proxy_buffer_size` and `proxy_buffers` bytes in memory, the rest in a file (`spill`), so
 //! that it is soon free again. With buffering off each piece goes out before the next is read.
 
-use super::answer_head::{announced, buffering, rewritten, visible, visible_behind};
+use super::answer_head::{announced, buffering, rewritten, visible};
 use super::answered::Answered;
-use super::ending::{cut, flushed};
+use super::ending::{cut, flushed, passed_trailers};
 use super::request_body::RequestBody;
 use super::request_head::is_condition;
 use super::spill::{self, SpillEnd};
@@ -255,14 +255,7 @@ impl Transfer {
     }
 
     pub(super) fn ended(self, passing: &mut Passing<'_>, client: &mut Client, now: Instant) {
-        let trailers = self.answered.connection.trailers().filter(|trailers| !trailers.is_empty());
-        if let Some(trailers) = trailers {
-            passing.request.tries.trailers = Some(Headers::copied_from(trailers, |_, _, _| true));
-        }
-        let passed = trailers
-            .filter(|_| passing.proxy.passes_trailers())
-            .map(|all| visible_behind(&passing.proxy.exchange, all))
-            .filter(|some| !some.view().is_empty());
+        let passed = passed_trailers(passing, self.answered.connection.trailers());
         client.end(passing.request, passed.as_ref().map(Headers::view));
         self.answered.finish(passing, self.length, now);
     }
@@ -271,22 +264,25 @@ impl Transfer {
     async fn spill(self, passing: &mut Passing<'_>, client: &mut Client) -> Proxied {
         let (pool, proxy) = (&passing.destination.pool, passing.proxy);
         let left = self.wanted.saturating_sub(self.length);
-        let moved = spill::through_file(client, passing.request, self.answered, left, proxy, pool).await;
+        let (watching, answered) = (self.watching, self.answered);
+        let moved =
+            spill::through_file(client, passing.request, answered, left, watching, proxy, pool).await;
         let length = self.length + moved.length;
         match moved.ending {
             SpillEnd::Whole => {
-                if let Some(last) = passing.request.tries.list.last_mut() {
-                    let time = moved.ended.saturating_duration_since(passing.terms.asked_at);
-                    last.ended(time, length, moved.traffic);
-                }
-                client.end(passing.request, None);
+                passing.note_traffic(moved.traffic, length, moved.ended);
+                let passed = passed_trailers(passing, moved.trailers.as_ref().map(Headers::view));
+                client.end(passing.request, passed.as_ref().map(Headers::view));
                 flushed(client, passing.request).await
             }
             SpillEnd::Upstream(error, connection) => {
                 passing.broke_off(&connection, &error, length);
                 cut(client, passing.request).await
             }
-            SpillEnd::Client(failure) => Proxied::ClientFailed(failure),
+            SpillEnd::Client(failure) => {
+                passing.note_traffic(moved.traffic, length, moved.ended);
+                Proxied::ClientFailed(failure)
+            }
             SpillEnd::NoFile(error, answered, piece) => {
                 complain_of_file(passing, &error);
                 client.push(passing.request, &piece);

@@ -47,6 +47,16 @@ impl Speaker {
         }
     }
 
+    /// Whether a response's final head has begun in these bytes, behind interim ones (RFC 9110 §15.2). An application has none:
+    /// there it must be whole, as it may begin to write before it has read all.
+    pub(super) fn says_final(&self, bytes: &[u8]) -> bool {
+        match self {
+            Speaker::Http1(_) => behind_interim(bytes).is_some_and(|rest| rest.len() > STATUS),
+            Speaker::FastCgi(_) | Speaker::Cgi => end_of_head(bytes).is_some(),
+            Speaker::Http2 => false,
+        }
+    }
+
     /// Unpacks what was read to `buffer[from..]`.
     pub(super) fn received(&mut self, buffer: &mut Vec<u8>, from: usize) {
         match self {
@@ -107,6 +117,48 @@ impl Speaker {
         match self {
             Speaker::Http1(_) | Speaker::Cgi | Speaker::Http2 => true,
             Speaker::FastCgi(spoken) => spoken.is_at_rest(),
+        }
+    }
+}
+
+/// Where the status stands in `HTTP/1.1 200`.
+const STATUS: usize = 9;
+
+/// What follows the interim heads; `None` within one.
+fn behind_interim(mut bytes: &[u8]) -> Option<&[u8]> {
+    while bytes.get(STATUS) == Some(&b'1') {
+        bytes = &bytes[end_of_head(bytes)?..];
+    }
+    Some(bytes)
+}
+
+/// Behind the empty line.
+fn end_of_head(bytes: &[u8]) -> Option<usize> {
+    let lines = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at);
+    let is_end = |at: &usize| matches!(&bytes[at + 1..], [b'\n', ..] | [b'\r', b'\n', ..]);
+    lines.into_iter().find(is_end).map(|at| at + if bytes[at + 1] == b'\n' { 2 } else { 3 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_final_head_is_seen_behind_interim_ones() {
+        let speaker = Speaker::http1(false);
+        for (bytes, is_final) in [
+            ("", false),
+            ("HTTP/1.1 ", false),
+            ("HTTP/1.1 4", true),
+            ("HTTP/1.1 100 Continue\r\n\r\n", false),
+            ("HTTP/1.1 103 Hints\r\nLink: a\r\n", false),
+            ("HTTP/1.1 103 Hints\r\nLink: a\r\n\r\nHTTP/1.1 1", false),
+            ("HTTP/1.1 100 Continue\n\nHTTP/1.1 413 Too Large\r\n", true),
+        ] {
+            assert_eq!(speaker.says_final(bytes.as_bytes()), is_final, "{bytes:?}");
+        }
+        for (bytes, is_final) in [("Status: 200\r\n", false), ("Status: 200\r\n\r\nbody", true)] {
+            assert_eq!(Speaker::Cgi.says_final(bytes.as_bytes()), is_final, "{bytes:?}");
         }
     }
 }

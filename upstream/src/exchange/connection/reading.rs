@@ -25,6 +25,9 @@ enum Wait {
     Whole(Duration),
 }
 
+/// What is read of a response while the request is still being sent.
+const MOST_AHEAD: usize = 16 * 1024;
+
 impl Connection {
     /// Call it if the moment is known without reading the clock; otherwise the first poll reads it.
     pub fn wait_for_head_until(&mut self, until: Instant) {
@@ -204,10 +207,28 @@ impl Connection {
         if let Over::Call(call) = &self.over {
             return call.poll_speaks(context);
         }
+        if self.has_unread() {
+            return Poll::Ready(());
+        }
         self.poll_read(context, usize::MAX).map(|read| {
             // An error or the end is met again by the next read.
             self.exchange.received += read.unwrap_or(0) as u64;
         })
+    }
+
+    /// Ready when a final response has begun to arrive, or the upstream closes. What has come is kept for
+    /// [`Connection::read_head`], up to about [`MOST_AHEAD`].
+    pub(super) fn poll_answers(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        loop {
+            if self.exchange.speaker.says_final(self.buffer.unread()) || self.buffer.unread().len() >= MOST_AHEAD
+            {
+                return Poll::Ready(());
+            }
+            match ready!(self.poll_read(context, MOST_AHEAD)) {
+                Ok(0) | Err(_) => return Poll::Ready(()),
+                Ok(count) => self.exchange.received += count as u64,
+            }
+        }
     }
 
     /// Holds no buffer while nothing is in it: a slow upstream costs none.

@@ -132,22 +132,39 @@ impl Connection {
         if flushed { Ok(()) } else { Err(sent) }
     }
 
-    /// In one call if the kernel accepts all.
+    /// In one call if the kernel accepts all. A server that takes no more because it has responded is not waited for: the
+    /// response, which is read next, ends the request's body (RFC 9112 §9.6).
     async fn write_all(
         &mut self,
-        pieces: &mut [IoSlice<'_>],
+        mut pieces: &mut [IoSlice<'_>],
         timeout: Duration,
     ) -> Result<(), ExchangeError> {
-        let total: usize = pieces.iter().map(|piece| piece.len()).sum();
-        let Over::Socket(stream) = &mut self.over else { return Ok(()) };
-        match Outlet::new(stream, &mut self.deadline, timeout).write_all(pieces).await {
-            Ok(()) => {
-                self.exchange.written += total as u64;
-                Ok(())
+        // A write of nothing must not look like a dead socket.
+        IoSlice::advance_slices(&mut pieces, 0);
+        let written = poll_fn(|context| {
+            while !pieces.is_empty() {
+                let Over::Socket(stream) = &mut self.over else { return Poll::Ready(Ok(())) };
+                let mut outlet = Outlet::new(stream, &mut self.deadline, timeout);
+                match outlet.poll_write_vectored(context, pieces) {
+                    Poll::Ready(Ok(count)) => {
+                        // Counted at once: what has gone out in part must not go out again elsewhere.
+                        self.exchange.written += count as u64;
+                        IoSlice::advance_slices(&mut pieces, count);
+                    }
+                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                    Poll::Pending => {
+                        ready!(self.poll_answers(context));
+                        return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+                    }
+                }
             }
-            Err(error) if is_elapsed(&error) => Err(ExchangeError::SendTimeout),
-            Err(error) => Err(ExchangeError::Write(error)),
-        }
+            let Over::Socket(stream) = &mut self.over else { return Poll::Ready(Ok(())) };
+            Outlet::new(stream, &mut self.deadline, timeout).poll_flush(context)
+        });
+        written.await.map_err(|error| match is_elapsed(&error) {
+            true => ExchangeError::SendTimeout,
+            false => ExchangeError::Write(error),
+        })
     }
 
     /// The request, body included, is sent. Otherwise the connection is never reused.
