@@ -89,9 +89,8 @@ impl VerifiedLocation {
 
 impl VerifiedLocations {
     pub fn of(http: &Http) -> VerifiedLocations {
-        let is_checked = |id: LocationId| {
-            http.location(id).settings.cache().is_some_and(|cache| cache.verify.is_some())
-        };
+        let is_checked =
+            |id: LocationId| http.location(id).settings.cache().is_some_and(|cache| cache.verify.is_some());
         let mut locations = Vec::new();
         for server in &http.servers {
             // A location's blocks are locations with the same path.

@@ -115,10 +115,8 @@ impl ContentReader {
         let digested = self.body.map(BodyDigest::finish).unwrap_or_default();
         let is_cut = u64::from(self.left == 0);
         let Meaning { ordered, unordered } = digested.meaning;
-        let meaning = Meaning {
-            ordered: self.key.pair(ordered, is_cut),
-            unordered: self.key.pair(unordered, is_cut),
-        };
+        let meaning =
+            Meaning { ordered: self.key.pair(ordered, is_cut), unordered: self.key.pair(unordered, is_cut) };
         Content { status: self.status, fields: self.fields, meaning, marks: digested.marks }
     }
 }
@@ -161,9 +159,8 @@ impl Content {
         };
         fields(self, other, &mut places);
         fields(other, self, &mut places);
-        let twin = |mark: &Mark| {
-            other.marks.iter().find(|twin| twin.place == mark.place && twin.kind == mark.kind)
-        };
+        let twin =
+            |mark: &Mark| other.marks.iter().find(|twin| twin.place == mark.place && twin.kind == mark.kind);
         // A place that only one of them has is in the meaning of the other.
         let mut is_known = self.marks.len() == other.marks.len();
         for mark in &self.marks {
@@ -249,7 +246,10 @@ mod tests {
         ] {
             assert_eq!(json(one).compare(&json(other)), expected, "{one} {other}");
         }
-        assert_eq!(json("{}").compare(&content(404, &[("Content-Type", "application/json")], "{}")), Different);
+        assert_eq!(
+            json("{}").compare(&content(404, &[("Content-Type", "application/json")], "{}")),
+            Different
+        );
     }
 
     #[test]

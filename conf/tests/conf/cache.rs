@@ -107,7 +107,10 @@ fn every_directive_of_the_cache_reaches_the_model() {
     let expected = CacheVerify { share: 1 << 31, interval: Duration::from_secs(2), on_leak: OnLeak::Warn };
     assert_eq!(verify, Some(expected));
     let verify = self::cache("proxy_cache_verify 0.5;").verify.expect("on");
-    assert_eq!((verify.share, verify.interval, verify.on_leak), (1 << 31, Duration::from_millis(100), OnLeak::Off));
+    assert_eq!(
+        (verify.share, verify.interval, verify.on_leak),
+        (1 << 31, Duration::from_millis(100), OnLeak::Off)
+    );
     assert!(self::cache("proxy_cache_verify off;").verify.is_none() && cache.verify.is_none());
     let a_day = Duration::from_secs(86_400);
     let heuristic = self::cache("proxy_cache_heuristic 100%;").heuristic;
@@ -199,7 +202,10 @@ fn values_of_the_cache_are_checked_where_they_stand() {
     one_error(&in_cached("proxy_cache_heuristic 10% min=1d;"), "max=1d");
     one_error(&in_cached("proxy_cache_heuristic off max=1d;"), "invalid parameter \"max=1d\"");
     one_error(&in_cached("proxy_cache_refresh_ahead soon;"), "soon");
-    one_error(&in_cached("proxy_cache_verify 1;"), "write off, a percentage such as 1%, or a fraction such as 0.01");
+    one_error(
+        &in_cached("proxy_cache_verify 1;"),
+        "write off, a percentage such as 1%, or a fraction such as 0.01",
+    );
     one_error(&in_cached("proxy_cache_verify off on_leak=warn;"), "invalid share \"off\"");
     one_error(&in_cached("proxy_cache_verify 1% sample=10;"), "write a rate such as sample=10r/s");
     one_error(&in_cached("proxy_cache_verify 1% on_leak=on;"), "write on_leak=off or on_leak=warn");

@@ -19,7 +19,7 @@ use crate::request::Request;
 use crate::url_text;
 use crate::verified::Leak;
 use bare::Bareness;
-use experiment::{Experiment, Found, Judgement, ROUNDS, Result};
+use experiment::{CheckFinding, CheckResult, Experiment, Inference, ROUNDS};
 use millstream_cache::{Entry, How, Purge, What};
 use millstream_conf::model::{CacheVerify, Level, OnLeak, ProxyCache};
 use millstream_net::clock;
@@ -110,35 +110,35 @@ async fn check(request: &Request, entry: &Arc<Entry>, on_leak: OnLeak) {
     let mut deadline = Deadline::new();
     deadline.set(clock::now() + LONGEST);
     let found = with_deadline(&mut deadline, Box::pin(find(request, entry))).await;
-    let found = found.unwrap_or(Found::of(Result::Failed));
+    let found = found.unwrap_or(CheckFinding::of(CheckResult::Failed));
     let metrics = &request.worker.metrics;
     metrics.add(counter(found.result), 1);
-    if found.result == Result::Leak {
+    if found.result == CheckResult::Leak {
         leaked(request, found.differs_by, on_leak).await;
     }
 }
 
-fn counter(result: Result) -> Counter {
+fn counter(result: CheckResult) -> Counter {
     match result {
-        Result::Same => Counter::CacheVerifiedSame,
-        Result::Noise => Counter::CacheVerifiedNoise,
-        Result::Stale => Counter::CacheVerifiedStale,
-        Result::Leak => Counter::CacheVerifiedLeak,
-        Result::Failed => Counter::CacheVerifiedFailed,
-        Result::Unknown => Counter::CacheVerifiedUnknown,
+        CheckResult::Same => Counter::CacheVerifiedSame,
+        CheckResult::Noise => Counter::CacheVerifiedNoise,
+        CheckResult::Stale => Counter::CacheVerifiedStale,
+        CheckResult::Leak => Counter::CacheVerifiedLeak,
+        CheckResult::Failed => Counter::CacheVerifiedFailed,
+        CheckResult::Unknown => Counter::CacheVerifiedUnknown,
     }
 }
 
 /// Asks as often as it takes to know.
-async fn find(request: &Request, entry: &Arc<Entry>) -> Found {
+async fn find(request: &Request, entry: &Arc<Entry>) -> CheckFinding {
     let key = Key::random();
     let stored = match asking::stored(&key, entry).await {
         Ok(stored) => stored,
-        Err(result) => return Found::of(result),
+        Err(result) => return CheckFinding::of(result),
     };
     let own = match asking::ask(&key, request.for_refresh()).await {
         Ok(own) => own,
-        Err(result) => return Found::of(result),
+        Err(result) => return CheckFinding::of(result),
     };
     let mut experiment = match Experiment::begin(stored, own) {
         Ok(experiment) => experiment,
@@ -147,31 +147,31 @@ async fn find(request: &Request, entry: &Arc<Entry>) -> Found {
     let mut bareness = Bareness::Named;
     for _ in 0..ROUNDS {
         let Some(mut bare) = bare::request(request, entry, bareness) else {
-            return Found::of(Result::Unknown);
+            return CheckFinding::of(CheckResult::Unknown);
         };
         let (own, other) =
             tokio::join!(asking::ask(&key, request.for_refresh()), asking::ask(&key, bare.for_refresh()));
         let (own, mut other) = match (own, other) {
             (Ok(own), Ok(other)) => (own, other),
-            (Err(result), _) | (_, Err(result)) => return Found::of(result),
+            (Err(result), _) | (_, Err(result)) => return CheckFinding::of(result),
         };
         // Some refuse whatever does not look like a browser; that is no dependence on who asks.
         if bareness == Bareness::Named && experiment.refuses_only_bare(&own, &other) {
             bareness = Bareness::Browser;
             let Some(again) = bare::request(request, entry, bareness) else {
-                return Found::of(Result::Unknown);
+                return CheckFinding::of(CheckResult::Unknown);
             };
             bare = again;
             other = match asking::ask(&key, bare).await {
                 Ok(other) => other,
-                Err(result) => return Found::of(result),
+                Err(result) => return CheckFinding::of(result),
             };
         }
-        if let Judgement::Found(found) = experiment.judge(own, other) {
+        if let Inference::Finding(found) = experiment.judge(own, other) {
             return found;
         }
     }
-    Found::of(Result::Unknown)
+    CheckFinding::of(CheckResult::Unknown)
 }
 
 /// Reported once, if the cache goes off; at most once a minute, if it is only reported.

@@ -25,7 +25,7 @@ fn served(origin: &Origin, locations: &str) -> Server {
     Server::start_in(prefix, &template, &[("ORIGIN", &origin.address())])
 }
 
-fn gzipped(text: &[u8]) -> Vec<u8> {
+pub fn gzipped(text: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     encoder.write_all(text).expect("memory takes it");
     encoder.finish().expect("memory takes it")

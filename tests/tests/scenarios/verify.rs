@@ -1,5 +1,6 @@
 //! `proxy_cache_verify`: hits are compared with what the API responds, and a leak turns the cache of its location off.
 
+use crate::body_filters::gzipped;
 use millstream_tests::client::Answer;
 use millstream_tests::origin::{Origin, Request, Step, answer};
 use millstream_tests::server::Server;
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 const SHARED: (&str, &str) = ("Cache-Control", "public, max-age=600");
 
 const TEMPLATE: &str = site! {
-    main "worker_processes 2;"
+    main "worker_processes 2;" log "notice"
     http "proxy_cache_path memory keys_zone=one:1m memory=8m;"
     server "proxy_cache one; proxy_cache_key @KEY@; add_header X-Cache $upstream_cache_status;
         proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
@@ -112,7 +113,10 @@ fn a_planted_leak_is_found_within_a_thousand_hits_and_the_cache_is_off_within_a_
     let url = format!("/api/9/explain?url=http://127.0.0.1:{}/a", server.port());
     let explained = server.get(&url).json();
     assert_eq!(explained["now"]["status"], "BYPASS", "{explained:#}");
-    assert!(explained["now"]["why"].as_str().is_some_and(|why| why.contains("found a leak")), "{explained:#}");
+    assert!(
+        explained["now"]["why"].as_str().is_some_and(|why| why.contains("found a leak")),
+        "{explained:#}"
+    );
 
     server.reload();
     get(&server, "/a", "user=u1");
@@ -124,8 +128,14 @@ fn a_planted_leak_is_found_within_a_thousand_hits_and_the_cache_is_off_within_a_
 fn a_check_asks_with_the_clients_own_request_or_as_no_one_and_never_as_another_client() {
     skip_on_nginx!();
     let origin = leaking();
-    let server = start(&origin, "$uri", &format!("{ALWAYS} proxy_set_header X-Real-IP $remote_addr;
-        proxy_set_header X-User $cookie_user; proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;"));
+    let server = start(
+        &origin,
+        "$uri",
+        &format!(
+            "{ALWAYS} proxy_set_header X-Real-IP $remote_addr;
+        proxy_set_header X-User $cookie_user; proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;"
+        ),
+    );
     get(&server, "/a", "user=filler");
     let fields = [
         ("Cookie", "user=u1"),
@@ -151,7 +161,11 @@ fn a_check_asks_with_the_clients_own_request_or_as_no_one_and_never_as_another_c
         assert_eq!(request.field("x-real-ip"), Some("192.0.0.8"), "{head}");
     }
     for request in &requests[1..] {
-        assert!(request.field("if-none-match").is_none() && request.field("range").is_none(), "{}", request.head);
+        assert!(
+            request.field("if-none-match").is_none() && request.field("range").is_none(),
+            "{}",
+            request.head
+        );
     }
 }
 
@@ -239,4 +253,47 @@ fn a_location_without_the_directive_asks_nothing_and_the_rate_bounds_the_checks(
     assert_eq!(origin.count(), 2);
     let cookies: BTreeSet<String> = origin.requests().iter().map(cookie).collect();
     assert!(cookies.contains("user=u0"), "{cookies:?}");
+}
+
+#[test]
+fn a_leak_is_found_whatever_the_api_knows_the_client_by() {
+    skip_on_nginx!();
+    for (field, directives) in [
+        ("authorization", ""),
+        ("x-tenant", ""),
+        ("x-from", "proxy_set_header X-From $http_x_forwarded_for;"),
+        ("x-forwarded-for", ""),
+        ("x-known-as", "set $user $cookie_user; proxy_set_header X-Known-As $user;"),
+    ] {
+        for is_encoded in [false, true] {
+            let origin = Origin::start(move |request| {
+                // Who shows nothing is refused, as by an API that requires a login.
+                match request.field(field).filter(|value| *value != "192.0.0.8") {
+                    None => answer(403, &[("Cache-Control", "no-store")], b"who?"),
+                    Some(_) if !is_encoded => {
+                        answer(200, &[SHARED], format!("hello {:?}", request.field(field)).as_bytes())
+                    }
+                    Some(value) => {
+                        let body = gzipped(format!("hello {value}").as_bytes());
+                        answer(200, &[SHARED, ("Content-Encoding", "gzip")], &body)
+                    }
+                }
+            });
+            let server = start(&origin, "$uri", &format!("{ALWAYS} {directives}"));
+            let ask = |user: &str| {
+                let fields = [
+                    ("Cookie", &*format!("user={user}")),
+                    ("Authorization", &*format!("Bearer {user}")),
+                    ("X-Tenant", user),
+                    ("X-Forwarded-For", user),
+                    ("Accept-Encoding", "gzip"),
+                ];
+                server.get_with("/a", &fields)
+            };
+            ask("ann");
+            ask("bob");
+            let what = format!("the leak by {field} is found");
+            wait::until(&what, || figure(&server, "millstream_cache_verify_off") == 1.0);
+        }
+    }
 }

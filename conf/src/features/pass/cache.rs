@@ -204,7 +204,7 @@ macro_rules! rows {
                 determine the reason: noise (each response differs), a stale response, or a leak, which means that the response depends on something that neither \
                 the key nor Vary contains, such as a cookie. After a leak, the cache of the location is off until the configuration is reloaded or Millstream is \
                 restarted, its zone is purged, and the error log (`alert`), the dashboard and the metric `millstream_cache_verify_off` report it. With `on_leak=warn`, \
-                the cache remains on. `sample=` limits the checks of the location, by default to `10r/s` (or `r/m`); a check sends at most twelve requests. Only GET requests \
+                the cache remains on. `sample=` limits the checks of the location, by default to `10r/s` (or `r/m`); a check sends at most eight requests. Only GET requests \
                 are checked, and no request contains the credential of another client.",
                 Apply::Pass($family, cache::verify::read)).needing(Need::Cache),
             often(concat!($prefix, "_cache_tag"), HTTP_SERVER_LOCATION, (1, MANY), "string …", "",

@@ -3,7 +3,7 @@
 //! The response is read through and stored nowhere. A body in gzip is compared decoded; another coding cannot be. Before:
 //! `exchange`; next: `experiment`, which compares.
 
-use super::experiment::Result;
+use super::experiment::CheckResult;
 use crate::exchange::{self, Filling, OpenedFill, Proxied};
 use crate::request::Request;
 use flate2::write::MultiGzDecoder;
@@ -11,21 +11,24 @@ use millstream_cache::{Entry, Follower};
 use millstream_net::clock;
 use millstream_shadow::{Content, ContentReader, Key};
 use millstream_wire::{FieldId, Fields};
+use std::cell::Cell;
+use std::future::{Future, poll_fn};
 use std::io::Write;
+use std::pin::pin;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-type Read = std::result::Result<Content, Result>;
+type Read = Result<Content, CheckResult>;
 
 /// The response that was served.
 pub(super) async fn stored(key: &Key, entry: &Arc<Entry>) -> Read {
     let head = entry.head();
     // Its times are of when it came.
     let came = u64::try_from(head.stored_at).unwrap_or(0);
-    let mut reader = Reader::begin(key, head.status, head.fields(), came)?;
-    let mut body = entry.body().open(0..u64::MAX).await.map_err(|_| Result::Unknown)?;
+    let mut reader = DecodedContent::begin(key, head.status, head.fields(), came)?;
+    let mut body = entry.body().open(0..u64::MAX).await.map_err(|_| CheckResult::Unknown)?;
     while let Some(piece) = body.next().await {
-        if !reader.feed(&piece.map_err(|_| Result::Unknown)?)? {
+        if !reader.feed(&piece.map_err(|_| CheckResult::Unknown)?)? {
             break;
         }
     }
@@ -35,38 +38,51 @@ pub(super) async fn stored(key: &Key, entry: &Arc<Entry>) -> Read {
 /// What the upstream responds now.
 pub(super) async fn ask(key: &Key, request: Request) -> Read {
     let (tap, opened) = oneshot::channel();
-    let reading = async {
+    let is_whole = Cell::new(true);
+    let mut exchange = pin!(exchange::open(request, Filling::Check, None, tap));
+    let mut reading = pin!(async {
         match opened.await {
-            Ok(OpenedFill::Stream(follower, ..)) => read(key, follower).await,
+            Ok(OpenedFill::Stream(follower, ..)) => read(key, follower, &is_whole).await,
             // An error page would have been sent for it.
             Ok(OpenedFill::Ended(Proxied::Intercepted(status) | Proxied::Failed(status), _)) => {
                 statused(status)?;
                 Ok(ContentReader::begin(key, status, std::iter::empty(), now()).finish())
             }
-            Ok(OpenedFill::Ended(Proxied::Redirect(_), _)) => Err(Result::Unknown),
-            Ok(OpenedFill::Ended(..)) | Err(_) => Err(Result::Failed),
+            Ok(OpenedFill::Ended(Proxied::Redirect(_), _)) => Err(CheckResult::Unknown),
+            Ok(OpenedFill::Ended(..)) | Err(_) => Err(CheckResult::Failed),
         }
-    };
-    let ((), content) = tokio::join!(exchange::open(request, Filling::Check, None, tap), reading);
+    });
+    let mut has_ended = false;
+    let content = poll_fn(|context| {
+        has_ended = has_ended || exchange.as_mut().poll(context).is_ready();
+        reading.as_mut().poll(context)
+    })
+    .await;
+    // Whole, it gives its connection back; the rest of a long body is not waited for.
+    if !has_ended && is_whole.get() {
+        exchange.await;
+    }
     content
 }
 
-async fn read(key: &Key, mut follower: Follower) -> Read {
+async fn read(key: &Key, mut follower: Follower, is_whole: &Cell<bool>) -> Read {
+    is_whole.set(false);
     let head = follower.head().clone();
     let head = head.view();
     statused(head.status)?;
-    let mut reader = Reader::begin(key, head.status, head.fields(), now())?;
+    let mut reader = DecodedContent::begin(key, head.status, head.fields(), now())?;
     while let Some(piece) = follower.next().await {
-        if !reader.feed(&piece.map_err(|_| Result::Failed)?)? {
-            break;
+        if !reader.feed(&piece.map_err(|_| CheckResult::Failed)?)? {
+            return Ok(reader.finish());
         }
     }
+    is_whole.set(true);
     Ok(reader.finish())
 }
 
 /// Of a failure nothing follows.
-fn statused(status: u16) -> std::result::Result<(), Result> {
-    if matches!(status, 408 | 425 | 429 | 500..) { Err(Result::Failed) } else { Ok(()) }
+fn statused(status: u16) -> Result<(), CheckResult> {
+    if matches!(status, 408 | 425 | 429 | 500..) { Err(CheckResult::Failed) } else { Ok(()) }
 }
 
 /// Milliseconds since 1970.
@@ -75,34 +91,36 @@ fn now() -> u64 {
 }
 
 /// Decodes if it must.
-struct Reader {
+struct DecodedContent {
     content: ContentReader,
     decoder: Option<MultiGzDecoder<Vec<u8>>>,
 }
 
-impl Reader {
-    fn begin(key: &Key, status: u16, fields: Fields<'_>, now: u64) -> std::result::Result<Reader, Result> {
+impl DecodedContent {
+    fn begin(key: &Key, status: u16, fields: Fields<'_>, now: u64) -> Result<DecodedContent, CheckResult> {
         let pairs = fields.iter().map(|(_, name, value)| (name, value));
         let content = ContentReader::begin(key, status, pairs, now);
         let decoder = match fields.get(FieldId::ContentEncoding) {
             None => None,
             Some(coding) if coding.eq_ignore_ascii_case(b"identity") => None,
-            Some(coding) if coding.eq_ignore_ascii_case(b"gzip") || coding.eq_ignore_ascii_case(b"x-gzip") => {
+            Some(coding)
+                if coding.eq_ignore_ascii_case(b"gzip") || coding.eq_ignore_ascii_case(b"x-gzip") =>
+            {
                 Some(MultiGzDecoder::new(Vec::new()))
             }
-            Some(_) => return Err(Result::Unknown),
+            Some(_) => return Err(CheckResult::Unknown),
         };
-        Ok(Reader { content, decoder })
+        Ok(DecodedContent { content, decoder })
     }
 
     /// False once enough has been read.
-    fn feed(&mut self, mut piece: &[u8]) -> std::result::Result<bool, Result> {
+    fn feed(&mut self, mut piece: &[u8]) -> Result<bool, CheckResult> {
         let Some(decoder) = &mut self.decoder else { return Ok(self.content.feed(piece)) };
         while !piece.is_empty() {
             // It takes no more than there is room for in a buffer of its own.
             match decoder.write(piece) {
                 Ok(count @ 1..) => piece = &piece[count..],
-                Ok(0) | Err(_) => return Err(Result::Unknown),
+                Ok(0) | Err(_) => return Err(CheckResult::Unknown),
             }
             let goes_on = self.content.feed(decoder.get_ref());
             decoder.get_mut().clear();

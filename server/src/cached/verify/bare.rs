@@ -73,9 +73,11 @@ fn keep_fields(
     let varies = entry.varies_by();
     let names = |name: &[u8]| {
         varies.iter().any(|(known, _)| known.as_bytes().eq_ignore_ascii_case(name))
-            || entry.head().fields().all(FieldId::Vary).any(|vary| {
-                list::elements(vary).any(|element| element.eq_ignore_ascii_case(name))
-            })
+            || entry
+                .head()
+                .fields()
+                .all(FieldId::Vary)
+                .any(|vary| list::elements(vary).any(|element| element.eq_ignore_ascii_case(name)))
     };
     let is_kept = |id: FieldId, name: &[u8]| {
         matches!(id, FieldId::Host | FieldId::Accept | FieldId::AcceptEncoding)
@@ -87,23 +89,22 @@ fn keep_fields(
     let mut kept = Vec::with_capacity(count);
     for at in 0..count {
         let field = &request.received.head.fields[at];
-        kept.push(is_kept(field.id, field.name(bytes)) || field.id != FieldId::Cookie && {
-            let mut without = request.for_refresh();
-            without.route.made.clear();
-            without.received.head.fields.remove(at);
-            !is_same(&without)
-        });
+        kept.push(
+            is_kept(field.id, field.name(bytes))
+                || field.id != FieldId::Cookie && {
+                    let mut without = request.for_refresh();
+                    without.route.made.clear();
+                    without.received.head.fields.remove(at);
+                    !is_same(&without)
+                },
+        );
     }
     let mut kept = kept.into_iter();
     bare.received.head.fields.retain(|_| kept.next().unwrap_or(false));
 }
 
 /// Of the client's cookies, those that the key contains.
-fn keep_cookies(
-    bare: &mut Request,
-    request: &Request,
-    is_same: &impl Fn(&Request) -> bool,
-) {
+fn keep_cookies(bare: &mut Request, request: &Request, is_same: &impl Fn(&Request) -> bool) {
     if bare.fields().has(FieldId::Cookie) {
         // Vary names the field.
         return;
@@ -126,7 +127,8 @@ fn keep_cookies(
         return;
     }
     let is_named = |at: &usize| {
-        let others: Vec<_> = all.iter().enumerate().filter(|(other, _)| other != at).map(|(_, one)| *one).collect();
+        let others: Vec<_> =
+            all.iter().enumerate().filter(|(other, _)| other != at).map(|(_, one)| *one).collect();
         !is_same(&with(&others))
     };
     let named: Vec<_> = (0..all.len()).filter(is_named).map(|at| all[at]).collect();

@@ -18,7 +18,7 @@ use millstream_shadow::{Content, Likeness, Noise};
 pub(super) const ROUNDS: usize = 3;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Result {
+pub(super) enum CheckResult {
     Same,
     Noise,
     Stale,
@@ -30,15 +30,15 @@ pub(super) enum Result {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) result: Result,
+pub(super) struct CheckFinding {
+    pub(super) result: CheckResult,
     /// What of a leaked response differs.
     pub(super) differs_by: &'static str,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Judgement {
-    Found(Found),
+pub(super) enum Inference {
+    Finding(CheckFinding),
     AskAgain,
 }
 
@@ -51,18 +51,18 @@ pub(super) struct Experiment {
     rounds: usize,
 }
 
-impl Found {
-    pub(super) fn of(result: Result) -> Found {
-        Found { result, differs_by: "" }
+impl CheckFinding {
+    pub(super) fn of(result: CheckResult) -> CheckFinding {
+        CheckFinding { result, differs_by: "" }
     }
 }
 
 impl Experiment {
     /// `Err`: nothing more is to be asked.
-    pub(super) fn begin(stored: Content, own: Content) -> std::result::Result<Experiment, Found> {
+    pub(super) fn begin(stored: Content, own: Content) -> Result<Experiment, CheckFinding> {
         match stored.compare(&own) {
-            Likeness::Same => Err(Found::of(Result::Same)),
-            Likeness::Noise => Err(Found::of(Result::Noise)),
+            Likeness::Same => Err(CheckFinding::of(CheckResult::Same)),
+            Likeness::Noise => Err(CheckFinding::of(CheckResult::Noise)),
             Likeness::Different => {
                 Ok(Experiment { stored, own, bare: None, noise: Noise::default(), rounds: 0 })
             }
@@ -75,25 +75,25 @@ impl Experiment {
     }
 
     /// One more response to the client's request and to a bare one.
-    pub(super) fn judge(&mut self, own: Content, bare: Content) -> Judgement {
-        let found = |result| Judgement::Found(Found::of(result));
+    pub(super) fn judge(&mut self, own: Content, bare: Content) -> Inference {
+        let found = |result| Inference::Finding(CheckFinding::of(result));
         let before = self.bare.get_or_insert_with(|| bare.clone());
         let noises = (Noise::between(&self.own, &own), Noise::between(before, &bare));
-        let (Some(of_own), Some(of_bare)) = noises else { return found(Result::Noise) };
+        let (Some(of_own), Some(of_bare)) = noises else { return found(CheckResult::Noise) };
         self.noise = std::mem::take(&mut self.noise).and(of_own).and(of_bare);
         self.rounds += 1;
         if self.noise.explains(&self.stored, &self.own) {
-            return found(Result::Noise);
+            return found(CheckResult::Noise);
         }
         let is_refused = matches!(self.own.status(), 401 | 403) && self.stored.status() < 400;
         if !is_refused && self.noise.explains(&self.own, &bare) {
-            return found(Result::Stale);
+            return found(CheckResult::Stale);
         }
         if self.rounds < ROUNDS {
-            return Judgement::AskAgain;
+            return Inference::AskAgain;
         }
         let differs_by = self.stored.differs_by(&self.own, &self.noise);
-        Judgement::Found(Found { result: Result::Leak, differs_by })
+        Inference::Finding(CheckFinding { result: CheckResult::Leak, differs_by })
     }
 }
 
@@ -106,19 +106,20 @@ mod tests {
     fn content(text: &str) -> Content {
         let fields = [(&b"content-type"[..], &b"application/json"[..])];
         let status = text.parse().unwrap_or(200);
-        let mut reader = ContentReader::begin(&Key::from_seed(3), status, fields.into_iter(), 1_700_000_000_000);
+        let mut reader =
+            ContentReader::begin(&Key::from_seed(3), status, fields.into_iter(), 1_700_000_000_000);
         reader.feed(text.as_bytes());
         reader.finish()
     }
 
     /// The stored response, the first own one, then rounds of an own and a bare one.
-    fn result(stored: &str, own: &str, rounds: &[(&str, &str)]) -> Option<Result> {
+    fn result(stored: &str, own: &str, rounds: &[(&str, &str)]) -> Option<CheckResult> {
         let mut experiment = match Experiment::begin(content(stored), content(own)) {
             Ok(experiment) => experiment,
             Err(found) => return Some(found.result),
         };
         for (own, bare) in rounds {
-            if let Judgement::Found(found) = experiment.judge(content(own), content(bare)) {
+            if let Inference::Finding(found) = experiment.judge(content(own), content(bare)) {
                 return Some(found.result);
             }
         }
@@ -134,26 +135,26 @@ mod tests {
         let (b2, b3, b4) = (counted("Bob", 2), counted("Bob", 3), counted("Bob", 4));
         let (x3, x4) = (counted("no one", 3), counted("no one", 4));
         for (stored, own, rounds, expected) in [
-            (a, a, &[][..], Some(Result::Same)),
-            (timed.0, timed.1, &[], Some(Result::Noise)),
+            (a, a, &[][..], Some(CheckResult::Same)),
+            (timed.0, timed.1, &[], Some(CheckResult::Noise)),
             // No response is like another.
-            (a, b, &[(c, d)], Some(Result::Noise)),
-            (&c1, &c2, &[(&c3, &c4)], Some(Result::Noise)),
+            (a, b, &[(c, d)], Some(CheckResult::Noise)),
+            (&c1, &c2, &[(&c3, &c4)], Some(CheckResult::Noise)),
             // What everybody gets now.
-            (a, b, &[(b, b)], Some(Result::Stale)),
-            (a, "404", &[("404", "404")], Some(Result::Stale)),
-            (a, b, &[(b, c), (b, b)], Some(Result::Noise)),
+            (a, b, &[(b, b)], Some(CheckResult::Stale)),
+            (a, "404", &[("404", "404")], Some(CheckResult::Stale)),
+            (a, b, &[(b, c), (b, b)], Some(CheckResult::Noise)),
             // The client's own.
-            (a, b, &[(b, c), (b, c), (b, c)], Some(Result::Leak)),
-            (a, b, &[(b, a), (b, a), (b, a)], Some(Result::Leak)),
-            (a, b, &[(b, "401"), (b, "401"), (b, "401")], Some(Result::Leak)),
-            (&c1, &b2, &[(&b3, &x3), (&b4, &x4), (&b4, &x4)], Some(Result::Leak)),
+            (a, b, &[(b, c), (b, c), (b, c)], Some(CheckResult::Leak)),
+            (a, b, &[(b, a), (b, a), (b, a)], Some(CheckResult::Leak)),
+            (a, b, &[(b, "401"), (b, "401"), (b, "401")], Some(CheckResult::Leak)),
+            (&c1, &b2, &[(&b3, &x3), (&b4, &x4), (&b4, &x4)], Some(CheckResult::Leak)),
             // Refused.
-            (a, "403", &[("403", "403"), ("403", "403"), ("403", "403")], Some(Result::Leak)),
-            (a, "401", &[("401", a), ("401", a), ("401", a)], Some(Result::Leak)),
+            (a, "403", &[("403", "403"), ("403", "403"), ("403", "403")], Some(CheckResult::Leak)),
+            (a, "401", &[("401", a), ("401", a), ("401", a)], Some(CheckResult::Leak)),
             // The content changed meanwhile, or servers disagree.
-            (a, b, &[(b, c), (c, c)], Some(Result::Noise)),
-            (a, b, &[(b, c), (b, c), (b, d)], Some(Result::Noise)),
+            (a, b, &[(b, c), (c, c)], Some(CheckResult::Noise)),
+            (a, b, &[(b, c), (b, c), (b, d)], Some(CheckResult::Noise)),
             // Not yet certain.
             (a, b, &[(b, c), (b, c)], None),
         ] {
