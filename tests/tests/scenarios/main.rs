@@ -38,6 +38,7 @@ mod refused_heads;
 mod trailers;
 mod odd_clients;
 mod request_bodies;
+mod early_responses;
 mod upstream_api;
 mod upstream_tls;
 mod tls_commands;

@@ -26,6 +26,7 @@ fn a_location_with_shadow_on_is_observed_and_its_report_goes_on_over_a_reload() 
     skip_on_nginx!();
     let origin = api();
     let template = site! {
+        log "notice"
         http "proxy_cache_path memory keys_zone=one:1m memory=8m; shadow on;"
         server "location / { proxy_pass http://@ORIGIN@; }
             location /items/ { proxy_pass http://@ORIGIN@; proxy_cache one; proxy_cache_valid 1h; }

@@ -1,0 +1,133 @@
+//! Upstreams that respond before they have the whole request, and requests that went out in part.
+
+use std::fs::{self, Permissions};
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use millstream_tests::client::Client;
+use millstream_tests::gate::Gate;
+use millstream_tests::origin::{Origin, Step, answer};
+use millstream_tests::prefix::Prefix;
+use millstream_tests::server::Server;
+use millstream_tests::wait;
+
+/// More than a unix socket's buffer takes.
+const BODY: usize = 2 << 20;
+
+/// Responds once it has the head, reads no more, and holds the connection until it is dropped. Counts requests.
+fn hasty(path: &std::path::Path, response: &'static [u8]) -> Arc<AtomicUsize> {
+    let listener = UnixListener::bind(path).expect("a socket");
+    // Who serves may be another user.
+    fs::set_permissions(path, Permissions::from_mode(0o777)).expect("own socket");
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&count);
+    thread::spawn(move || {
+        let mut held: Vec<UnixStream> = Vec::new();
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                match stream.read(&mut byte) {
+                    Ok(1) => head.push(byte[0]),
+                    _ => break,
+                }
+            }
+            counted.fetch_add(1, Ordering::SeqCst);
+            _ = stream.write_all(response);
+            held.push(stream);
+        }
+    });
+    count
+}
+
+fn post(client: &mut Client) -> std::io::Result<()> {
+    client.send(format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {BODY}\r\n\r\n"))?;
+    client.send(vec![b'x'; BODY])
+}
+
+const BUFFERED: &str = "client_body_buffer_size 4m;";
+const IN_FILE: &str = "client_body_buffer_size 16k;";
+const STREAMED: &str = "proxy_request_buffering off;";
+
+#[test]
+fn a_response_that_comes_before_the_request_is_out_is_relayed_at_once_and_no_failure_of_the_server() {
+    skip_on_nginx!();
+    const RESPONSES: [(&str, &[u8]); 3] = [
+        ("413", b"HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nbig"),
+        ("413", b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nbig"),
+        ("200", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nbig\r\n0\r\n\r\n"),
+    ];
+    for (how, place) in [("memory", BUFFERED), ("file", IN_FILE), ("stream", STREAMED)] {
+        for (status, response) in RESPONSES {
+            let prefix = Prefix::new();
+            let socket = prefix.path().join("api.sock");
+            let count = hasty(&socket, response);
+            let template = site! {
+                http "client_max_body_size 8m; upstream api { server unix:@SOCKET@ max_fails=1 fail_timeout=1h; }"
+                server "location / { proxy_pass http://api; @PLACE@ proxy_send_timeout 30s; }"
+            };
+            let server =
+                Server::start(template, &[("SOCKET", &socket.display().to_string()), ("PLACE", place)]);
+            for round in 1..=2 {
+                let mut client =
+                    Client::connect_with_patience(server.port(), Duration::from_secs(10)).expect("it listens");
+                // Who is answered early may take no more.
+                _ = post(&mut client);
+                let got = client.answer().expect("an answer");
+                assert_eq!((got.status.to_string().as_str(), got.text().as_str()), (status, "big"), "{how}");
+                assert_eq!(count.load(Ordering::SeqCst), round, "{how}: it stays in use");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_post_of_which_a_part_went_out_goes_to_no_other_server() {
+    skip_on_nginx!();
+    let prefix = Prefix::new();
+    let (first, second) = (prefix.path().join("a.sock"), prefix.path().join("b.sock"));
+    let (begun, repeated) = (hasty(&first, b""), hasty(&second, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
+    let template = site! {
+        http "client_max_body_size 8m; upstream api { server unix:@FIRST@; server unix:@SECOND@ backup; }"
+        server "location / { proxy_pass http://api; client_body_buffer_size 4m; proxy_send_timeout 300ms;
+            proxy_next_upstream error timeout; }"
+    };
+    let (first, second) = (first.display().to_string(), second.display().to_string());
+    let server = Server::start(template, &[("FIRST", &first), ("SECOND", &second)]);
+    let mut client = server.client();
+    post(&mut client).expect("it is read before it is passed on");
+    assert_eq!(client.answer().expect("an answer").status, 504);
+    assert_eq!((begun.load(Ordering::SeqCst), repeated.load(Ordering::SeqCst)), (1, 0));
+}
+
+#[test]
+fn a_redirect_to_a_file_is_never_stored_though_its_client_has_left() {
+    skip_on_nginx!();
+    let gate = Arc::new(Gate::default());
+    let passed = Arc::clone(&gate);
+    let origin = Origin::start(move |_| {
+        let mut steps = vec![Step::Pass(Arc::clone(&passed))];
+        steps.extend(answer(200, &[("X-Accel-Redirect", "/file"), ("Cache-Control", "max-age=60")], b"raw"));
+        steps
+    });
+    let template = site! {
+        http "proxy_cache_path memory keys_zone=one:1m memory=8m;"
+        server "location / { proxy_pass http://@ORIGIN@; proxy_cache one; proxy_ignore_client_abort on; }
+            location /file { internal; return 200 file; }"
+    };
+    let server = Server::start(template, &[("ORIGIN", &origin.address())]);
+    let mut client = server.client();
+    client.send("GET /a HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
+    wait::until("the API is asked", || origin.count() == 1);
+    drop(client);
+    _ = gate.open();
+    for _ in 0..2 {
+        assert_eq!(server.get("/a").text(), "file");
+    }
+}
