@@ -10,7 +10,7 @@ use crate::plan::bits;
 use crate::route::Route;
 use crate::shadow::{REST, Shadow};
 use crate::simulation::EXPLICIT;
-use crate::statistics::{Mix, ratio_interval, upper_bound};
+use crate::statistics::{Mix, ratio_interval};
 use crate::verdict::{Keys, Reason, Verdict};
 use serde::Serialize;
 
@@ -383,7 +383,7 @@ fn reason(route: &Route, verdict: &Verdict, budget: f64) -> String {
     let differs = labels(&mut verdict.findings.iter().map(|finding| finding.dimension));
     match &verdict.reason {
         Reason::Keep => {
-            let bound = upper_bound(outcomes.stale + outcomes.leaks, outcomes.hits);
+            let bound = outcomes.bound();
             format!(
                 "{} of {} would-be hits wrong (at most {:.2} %), {} clients",
                 outcomes.stale + outcomes.leaks,
@@ -420,5 +420,43 @@ fn reason(route: &Route, verdict: &Verdict, budget: f64) -> String {
         Reason::Needs { requests, clients } => {
             format!("needs about {requests} more requests and {clients} or more other clients")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hash::Key;
+    use crate::request::Request;
+    use std::net::{IpAddr, Ipv4Addr};
+
+    /// The names of arguments that are all ignored, but for one.
+    fn ignored_of(queries: &[&str], kept: &str) -> Vec<String> {
+        let (key, mut dimensions) = (Key::from_seed(1), Dimensions::new());
+        for query in queries {
+            let request = Request {
+                location: 0,
+                method: b"GET",
+                is_tls: false,
+                host: b"h",
+                path: b"/",
+                query: Some(query.as_bytes()),
+                client: IpAddr::V4(Ipv4Addr::LOCALHOST),
+                certificate: None,
+            };
+            dimensions.read(&key, &request, std::iter::empty());
+        }
+        let mask = dimensions.mask(|of| of.sort == Sort::Argument && *of.name != *kept.as_bytes());
+        ignored(&dimensions, mask)
+    }
+
+    #[test]
+    fn a_prefix_stands_for_its_arguments_only_if_each_one_that_came_is_ignored() {
+        const USUAL: &str = "utm_source=a&utm_medium=b&gclid=c&ref=d";
+        assert_eq!(ignored_of(&[USUAL, USUAL], ""), ["utm_*", "gclid", "ref"]);
+        assert_eq!(ignored_of(&[USUAL, USUAL], "utm_medium"), ["utm_source", "gclid", "ref"]);
+        let once = ignored_of(&[USUAL, USUAL, "utm_id=1"], "");
+        assert_eq!(once, ["utm_source", "utm_medium", "gclid", "ref"], "one that came once is not proved");
+        assert_eq!(ignored_of(&["utm_source=a", "utm_source=a"], ""), ["utm_source"], "one needs no prefix");
     }
 }

@@ -4,6 +4,7 @@
 //! client got is a leak if the older meaning comes back, and a change otherwise. Before: `plan`, `leniency`; next: `route`.
 
 use crate::seen::Seen;
+use crate::statistics::clustered_bound;
 
 /// Lifetimes in seconds that are simulated; the last one is what the API gives.
 pub(crate) const LIFETIMES: [u32; 7] = [1, 2, 5, 10, 30, 60, 300];
@@ -29,9 +30,18 @@ pub(crate) struct Outcomes {
     /// Of these, to another client than the stored response was made for, of a URL with several clients.
     pub(crate) shared: u64,
     pub(crate) stale: u64,
+    /// Stored responses that these were: hits of one are not independent.
+    pub(crate) outdated: u64,
     /// The sum of their ages in milliseconds.
     pub(crate) stale_age: u64,
     pub(crate) leaks: u64,
+}
+
+impl Outcomes {
+    /// The upper end of a 95 % interval for the rate of stale hits.
+    pub(crate) fn bound(&self) -> f64 {
+        clustered_bound(self.stale, self.outdated, self.hits)
+    }
 }
 
 pub(crate) type Evidence = [Outcomes; SIMULATED];
@@ -43,6 +53,7 @@ struct Stored {
     meaning: u64,
     client: u32,
     identity: u32,
+    is_outdated: bool,
 }
 
 /// A difference between clients that is a change or a leak.
@@ -186,6 +197,7 @@ impl Entry {
                     meaning,
                     client: seen.client,
                     identity: seen.identity,
+                    is_outdated: false,
                 };
             }
         }
@@ -210,7 +222,9 @@ impl Variant {
         let age = seen.at.saturating_sub(stored.at);
         if stored.identity == seen.identity {
             outcomes.stale += 1;
+            outcomes.outdated += u64::from(!stored.is_outdated);
             outcomes.stale_age += age;
+            self.stored[lifetime].is_outdated = true;
             return;
         }
         let doubt = self.doubt.get_or_insert(Doubt {
@@ -237,6 +251,7 @@ impl Variant {
                 outcomes.leaks += u64::from(hits);
             } else {
                 outcomes.stale += u64::from(hits);
+                outcomes.outdated += u64::from(hits > 0);
                 outcomes.stale_age += u64::from(hits) * doubt.age;
             }
         }
@@ -255,6 +270,7 @@ impl Entry {
         for doubt in self.variants.iter().filter_map(Variant::in_doubt) {
             for (outcomes, hits) in evidence.iter_mut().zip(doubt.hits) {
                 outcomes.stale += u64::from(hits);
+                outcomes.outdated += u64::from(hits > 0);
                 outcomes.stale_age += u64::from(hits) * doubt.age;
             }
         }
@@ -301,7 +317,9 @@ mod tests {
         let (late, at_once) = outcomes(&[(100, 1, 7), (115, 2, 8), (130, 3, 7)]);
         assert!((late.leaks, late.stale) == (1, 0) && !at_once, "a leak, if nothing more is known: {late:?}");
         let (changed, _) = outcomes(&[(100, 1, 7), (115, 2, 8), (130, 3, 8)]);
-        assert_eq!((changed.leaks, changed.stale), (0, 2));
+        assert_eq!((changed.leaks, changed.stale, changed.outdated), (0, 2, 2));
+        let (often, _) = outcomes(&[(100, 1, 7), (110, 1, 8), (120, 1, 8), (130, 1, 8)]);
+        assert_eq!((often.stale, often.outdated), (3, 1), "one stored response was outdated for three hits");
         let (own, _) = outcomes(&[(100, 1, 7), (115, 1, 8), (130, 1, 7)]);
         assert_eq!((own.leaks, own.stale), (0, 1), "one client alone tells of no leak");
         let (open, _) = outcomes(&[(100, 1, 7), (115, 2, 8)]);

@@ -99,6 +99,19 @@ pub(crate) fn upper_bound(events: u64, n: u64) -> f64 {
     high
 }
 
+/// As [`upper_bound`], if events come in clusters, as the stale hits of one stored response do: then their number is that of the
+/// clusters at most by chance.
+pub(crate) fn clustered_bound(events: u64, clusters: u64, n: u64) -> f64 {
+    /// So many that the number of clusters is Poisson's.
+    const MANY: u64 = 1_000_000;
+    let single = upper_bound(events, n);
+    if clusters == 0 || n == 0 {
+        return single;
+    }
+    let more = upper_bound(clusters, MANY) * MANY as f64 / clusters as f64;
+    single.max(more * events as f64 / n as f64).min(1.0)
+}
+
 /// The probability of at most `events` in `n`, each with probability `p`.
 fn at_most(events: u64, n: u64, p: f64) -> f64 {
     // Far below the mean only the last terms count.
@@ -195,6 +208,13 @@ mod tests {
     fn bounds_of_rates() {
         assert!((upper_bound(0, 3_000) - 0.001).abs() < 1e-9);
         assert!((upper_bound(1, 4_742) - 0.001).abs() < 2e-5, "{}", upper_bound(1, 4_742));
+        assert!(
+            (clustered_bound(40, 1, 100_000) - 0.0019).abs() < 2e-5,
+            "{}",
+            clustered_bound(40, 1, 100_000)
+        );
+        assert!(clustered_bound(40, 40, 100_000) < 1.01 * upper_bound(40, 100_000));
+        assert_eq!(clustered_bound(0, 0, 100), 0.03);
         assert!((upper_bound(10, 100) - 0.164).abs() < 2e-3, "{}", upper_bound(10, 100));
     }
 

@@ -8,7 +8,6 @@ use crate::paths::FEWEST_CLIENTS;
 use crate::plan::Plan;
 use crate::route::Route;
 use crate::simulation::{EXPLICIT, Entry, Evidence, LIFETIMES, Outcomes};
-use crate::statistics::upper_bound;
 use crate::variance::{self, Finding};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -128,6 +127,7 @@ impl Verdict {
         let mut evidence = route.evidence;
         for (outcomes, doubts) in evidence.iter_mut().zip(&keys.evidence) {
             outcomes.stale += doubts.stale;
+            outcomes.outdated += doubts.outdated;
             outcomes.stale_age += doubts.stale_age;
         }
         let found = findings.clone();
@@ -146,12 +146,7 @@ impl Verdict {
             let outcomes = evidence[*lifetime];
             let is_safe = outcomes.leaks == 0 && outcomes.shared >= ENOUGH_SHARED;
             let has_words = || !is_of_words || !keys.words(*lifetime).is_empty();
-            if is_safe
-                && has_clients
-                && is_learned
-                && has_words()
-                && upper_bound(outcomes.stale, outcomes.hits) <= budget
-            {
+            if is_safe && has_clients && is_learned && has_words() && outcomes.bound() <= budget {
                 return verdict(Reason::Keep, Some((*lifetime, *seconds)), outcomes);
             }
         }
@@ -284,6 +279,7 @@ mod tests {
         // 19 of 19,000 are the budget, and 10 might be 17 by chance.
         assert_eq!(judged(|route, _| each(route, 3, |of| of.stale = 10)).0, Some(300));
         assert_eq!(judged(|route, _| each(route, 3, |of| of.stale = 15)).0, Some(5));
+        assert_eq!(judged(|route, _| each(route, 3, |of| (of.stale, of.outdated) = (10, 1))).0, Some(5));
         assert_eq!(judged(|route, _| each(route, 0, |of| of.stale = 40)), (None, Reason::Changes));
         assert_eq!(
             judged(|_, keys| keys.evidence.iter_mut().for_each(|of| of.stale = 40)).0,
@@ -301,5 +297,44 @@ mod tests {
         assert!(needs(judged_as(12, false, |_, _| {})));
         assert!(needs(judged_as(40, true, |_, _| {})), "no word was proved");
         assert_eq!(judged_as(40, true, |route, _| route.tally.misfits = 1).1, Reason::Unlike);
+    }
+
+    #[test]
+    fn a_word_is_cached_if_several_clients_got_hits_and_it_is_not_about_the_client() {
+        let entry = |words: &str, clients: u32, hits: u32| {
+            let mut entry = Entry::new(0, words.as_bytes().into(), 0);
+            (0..clients).for_each(|client| entry.keep(seen(client)));
+            (entry.requests, entry.hits) = (hits + 5, [hits; SIMULATED]);
+            entry
+        };
+        let entries = [
+            entry("shoe", 9, 100),
+            entry("hat", 5, 200),
+            entry("rare", 9, ENOUGH_OF_A_WORD - 1),
+            entry("of-one-client", FEWEST_CLIENTS - 1, 100),
+            entry("account", 9, 100),
+            entry("shop/my-orders", 9, 100),
+        ];
+        let (route, mut keys) = (Route::new(0, 0), Keys::default());
+        entries.iter().for_each(|entry| keys.add(&route, entry));
+        let words = keys.words(0);
+        assert_eq!(words, [&b"hat"[..], b"shoe"]);
+        let hits: u32 = keys.ratios(0, Some(&words)).iter().map(|(_, hits)| hits).sum();
+        assert_eq!((hits, keys.ratios(0, None).len()), (300, 6), "the others are asked for and have no hits");
+    }
+
+    fn seen(client: u32) -> crate::seen::Seen {
+        crate::seen::Seen {
+            sent: 0,
+            at: 0,
+            meaning: crate::json::Meaning::default(),
+            marks: Box::default(),
+            values: Box::default(),
+            url: 0,
+            client: client * 2,
+            identity: client,
+            explicit: None,
+            is_storable: true,
+        }
     }
 }
