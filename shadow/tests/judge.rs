@@ -14,5 +14,7 @@ fn no_recommendation_leaks_and_most_of_what_can_be_cached_is_found() {
     assert!(score.cacheable >= 15, "{}", score.cacheable);
     assert!(score.found * 10 >= score.cacheable * 9, "{:?}", score.missed);
     assert!(score.wrong_lifetimes.is_empty(), "{:?}", score.wrong_lifetimes);
+    assert!(score.wrong_ratios.len() * 20 <= score.ratios as usize, "{:?}", score.wrong_ratios);
+    assert!(score.runs_over_budget == 0 && score.ratios >= 20, "{:?}", score.over_budget);
     assert!(history.shadow.bytes() < 32 << 20, "{}", history.shadow.bytes());
 }

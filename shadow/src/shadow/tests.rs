@@ -93,3 +93,37 @@ fn one_client_alone_proves_nothing_and_a_report_hides_its_paths() {
     assert!(route.needs.is_some_and(|needs| needs.clients > 0), "{:?}", route.needs);
     assert!(!report.json().contains("secretword"));
 }
+
+#[test]
+fn a_stream_that_never_ends_is_known_by_its_head() {
+    let mut shadow = Shadow::new(Key::from_seed(1), Limits::default());
+    let now = 1_700_000_000_000;
+    for client in 0..30 {
+        let none = std::iter::empty::<(&[u8], &[u8])>();
+        if let Some(mut sampled) = shadow.sent(&request("GET", "/events", client), none, now) {
+            sampled.response(200, [(&b"content-type"[..], &b"text/event-stream"[..])].into_iter(), now);
+            assert!(sampled.is_stream());
+            shadow.streams(*sampled, now);
+        }
+    }
+    let report = Report::of(&shadow, "0", STALE_BUDGET);
+    assert_eq!((report.routes[0].keep_seconds, report.routes[0].reason.as_str()), (None, "a stream"));
+}
+
+#[test]
+fn a_coded_response_for_which_there_is_no_decoder_left_is_no_evidence() {
+    let mut shadow = Shadow::new(Key::from_seed(1), Limits::default());
+    let now = 1_700_000_000_000;
+    let mut open = Vec::new();
+    for number in 0..100 {
+        let none = std::iter::empty::<(&[u8], &[u8])>();
+        if let Some(mut sampled) = shadow.sent(&request("GET", "/a", number), none, now) {
+            let head = [(&b"content-type"[..], &b"application/json"[..]), (b"content-encoding", b"gzip")];
+            sampled.response(200, head.into_iter(), now);
+            open.push(sampled);
+        }
+    }
+    assert_eq!(open.len(), 97);
+    open.into_iter().for_each(|sampled| shadow.ended(*sampled, Ending::Whole, now));
+    assert_eq!(shadow.routes[1].tally.sampled as usize, crate::decoding::MOST);
+}

@@ -357,7 +357,7 @@ impl Endpoint {
             Kind::OneAdmin => hash((item, asked.client == 5 && session.is_some())),
             Kind::Ranked => hash((item, session)),
             Kind::Styles => hash((item, asked.query.as_deref().is_some_and(|query| query.ends_with("=s13")))),
-            Kind::SameBody => hash((item, asked.client % 3 == 0)),
+            Kind::SameBody => hash((item, asked.client.is_multiple_of(3))),
             Kind::Encoded => hash((item, asked.takes_gzip())),
             Kind::Handles if asked.item >= OWN => hash((item, asked.client)),
             Kind::PersonalByBearer => hash((item, asked.field("authorization"))),
@@ -475,7 +475,7 @@ impl Endpoint {
                 }
             }
             Kind::OwnPath if asked.client != item => status = 403,
-            Kind::SameBody if asked.client % 3 == 0 => status = 403,
+            Kind::SameBody if asked.client.is_multiple_of(3) => status = 403,
             Kind::StaffAndOwner if asked.client > 1 && asked.client != item => status = 403,
             Kind::SomePrivate if item % 25 == 3 && asked.client % 5 != 1 => status = 404,
             Kind::MembersOnly | Kind::MembersArea | Kind::MembersDotted | Kind::PersonalByCookie

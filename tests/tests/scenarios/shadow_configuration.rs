@@ -38,14 +38,14 @@ enum Kind {
 
 /// Each kind with its route, whether it can be cached, and how many of a client's requests it gets.
 const KINDS: [(Kind, &str, bool, usize); 8] = [
-    (Kind::Items, "/items/{id}", true, 50),
-    (Kind::Pages, "/pages/{id}", true, 70),
-    (Kind::Search, "/search", true, 70),
-    (Kind::Zipped, "/zipped/{id}", true, 60),
-    (Kind::Me, "/me", false, 10),
-    (Kind::Orders, "/orders", false, 10),
-    (Kind::Form, "/form", false, 10),
-    (Kind::Ticks, "/ticks/{id}", false, 30),
+    (Kind::Items, "/items/{id}", true, 34),
+    (Kind::Pages, "/pages/{id}", true, 48),
+    (Kind::Search, "/search", true, 48),
+    (Kind::Zipped, "/zipped/{id}", true, 48),
+    (Kind::Me, "/me", false, 6),
+    (Kind::Orders, "/orders", false, 6),
+    (Kind::Form, "/form", false, 6),
+    (Kind::Ticks, "/ticks/{id}", false, 24),
 ];
 
 fn kind_of(target: &str) -> usize {
@@ -80,7 +80,7 @@ impl Api {
             let count = counted[number].fetch_add(1, Ordering::Relaxed);
             let mut steps = respond(request, count, version(start));
             // As an API that computes something; it also keeps below the rate up to which each request is sampled.
-            steps.insert(0, Step::Pause(Duration::from_millis(45)));
+            steps.insert(0, Step::Pause(Duration::from_millis(38)));
             steps
         });
         Api { origin, asked, start }
