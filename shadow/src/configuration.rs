@@ -42,11 +42,9 @@ impl Report {
             front.http,
         );
         text.push_str("    proxy_cache_path memory keys_zone=shadow:32m memory=256m;\n");
-        for (variable, source) in flags(&cached) {
-            _ = writeln!(
-                text,
-                "    map {source} {variable} {{ \"\" \"\"; default 1; }}  # whether it is present, not its value"
-            );
+        for (variable, map) in flags(&cached) {
+            let map = map.replace("%s", &variable);
+            _ = writeln!(text, "    map {map}  # whether it is present, not its value");
         }
         _ = write!(text, "\n{}", front.server);
         for route in &routes {
@@ -89,17 +87,73 @@ fn overlap(one: &RouteReport, other: &RouteReport) -> bool {
         })
 }
 
-/// The variables that are 1 if a credential is present, and their sources.
+/// The variables that are 1 if a credential is present, and their maps.
 fn flags(cached: &[&RouteReport]) -> BTreeMap<String, String> {
-    let all = cached.iter().flat_map(|route| route.presence.iter().chain(&route.bypassed));
-    all.filter_map(|dimension| Some((flag(dimension), variable(dimension)?))).collect()
+    let map = |source: &str, harmless: &str| {
+        let harmless = if harmless.is_empty() { String::new() } else { format!(" \"{harmless}\" \"\";") };
+        format!("{source} %s {{ \"\" \"\";{harmless} default 1; }}")
+    };
+    let mut flags = BTreeMap::new();
+    for route in cached {
+        flags.insert(cookies_flag(route), map("$http_cookie", &harmless_cookies(route)));
+        for of in passed(route) {
+            flags.insert(flag(&of), map(&variable(&of).unwrap_or_default(), ""));
+        }
+    }
+    flags
+}
+
+/// Credentials by which requests are passed on, but for cookies. Those with Authorization are, whether any came or not.
+fn passed(route: &RouteReport) -> Vec<(Sort, String)> {
+    let is_shared = |of: &(Sort, String)| route.shared.contains(of);
+    let mut list: Vec<(Sort, String)> = vec![(Sort::Field, "authorization".to_owned())];
+    list.retain(|of| !is_shared(of));
+    for of in route.bypassed.iter().filter(|of| of.0 != Sort::Cookie && variable(of).is_some()) {
+        if !list.contains(of) {
+            list.push(of.clone());
+        }
+    }
+    list
+}
+
+/// The cookies that do not keep a request from the cache.
+fn known_cookies(route: &RouteReport) -> Vec<&str> {
+    let known = route.shared.iter().chain(&route.selected).filter(|(sort, _)| *sort == Sort::Cookie);
+    let mut names: Vec<&str> = known.map(|(_, name)| name.as_str()).collect();
+    names.sort_unstable();
+    names
+}
+
+/// The variable that is 1 if a request has any cookie but those.
+fn cookies_flag(route: &RouteReport) -> String {
+    let mut flag = "$has_cookie".to_owned();
+    for name in known_cookies(route) {
+        // Other characters than letters and digits by their number, so that two lists have two names.
+        flag += "_not_";
+        for byte in name.bytes() {
+            match byte {
+                byte if byte.is_ascii_alphanumeric() => flag.push(char::from(byte)),
+                byte => _ = write!(flag, "_{byte:x}"),
+            }
+        }
+    }
+    flag
+}
+
+/// An expression for a Cookie field that has no others. Empty if there are none.
+fn harmless_cookies(route: &RouteReport) -> String {
+    let names: Vec<String> = known_cookies(route).into_iter().map(|name| name.replace('.', "[.]")).collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!("~^(?: *(?:{})=[^;]*(?:;|$))+ *$", names.join("|")),
+    }
 }
 
 fn flag((sort, name): &(Sort, String)) -> String {
     let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     match sort {
-        Sort::Cookie => format!("$has_cookie_{plain}"),
         Sort::Certificate => "$has_certificate".to_owned(),
+        Sort::Argument => format!("$has_argument_{plain}"),
         _ => format!("$has_header_{plain}"),
     }
 }
@@ -109,6 +163,11 @@ fn variable((sort, name): &(Sort, String)) -> Option<String> {
         Sort::Field => Some(format!("$http_{}", name.replace('-', "_"))),
         Sort::Cookie => Some(format!("$cookie_{name}")),
         Sort::Certificate => Some("$ssl_client_fingerprint".to_owned()),
+        // No other name is that of a variable; then requests with any argument are passed on.
+        Sort::Argument if name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') => {
+            Some(format!("$arg_{name}"))
+        }
+        Sort::Argument => Some("$args".to_owned()),
         _ => None,
     }
 }
@@ -149,14 +208,10 @@ fn write_cache(line: &mut impl FnMut(String, &str), route: &RouteReport, seconds
     );
     // A target has no space, so what follows it cannot be part of it.
     let mut key = "$scheme$http_host$request_uri".to_owned();
-    route.presence.iter().for_each(|dimension| key += &format!(" {}", flag(dimension)));
     route.selected.iter().filter_map(variable).for_each(|variable| key += &format!(" {variable}"));
-    let evidence = match (route.varies_by.is_empty(), route.separates.is_empty()) {
-        (true, true) => "responses differ by the URL alone".to_owned(),
-        (false, _) => format!("responses differ by {}", route.varies_by.join(", ")),
-        (true, false) => {
-            format!("no response for clients with {} goes to others", route.separates.join(", "))
-        }
+    let evidence = match route.varies_by.is_empty() {
+        true => "responses differ by the URL alone".to_owned(),
+        false => format!("responses differ by {}", route.varies_by.join(", ")),
     };
     line(format!("proxy_cache_key \"{key}\""), &evidence);
     if !route.ignored.is_empty() {
@@ -165,7 +220,13 @@ fn write_cache(line: &mut impl FnMut(String, &str), route: &RouteReport, seconds
             "responses that differed only in these were equal",
         );
     }
-    line("proxy_cache_credentials any".to_owned(), "what is shared was proved, whatever requests carry");
+    if route.shared.is_empty() && known_cookies(route).is_empty() {
+        line("proxy_cache_credentials public".to_owned(), "nothing is proved for requests with credentials");
+    } else {
+        let shared = if route.shares.is_empty() { "the key's cookies" } else { &route.shares.join(", ") };
+        let evidence = format!("requests with {shared} got what those without any credential got");
+        line("proxy_cache_credentials any".to_owned(), &evidence);
+    }
     let wrong = format!(
         "{} of {} would have been wrong, {clients} clients",
         grouped(route.stale + route.leaks),
@@ -179,12 +240,14 @@ fn write_cache(line: &mut impl FnMut(String, &str), route: &RouteReport, seconds
         }
         line(format!("proxy_cache_valid 200 {seconds}s"), &wrong);
     }
-    if !route.bypassed.is_empty() {
-        let flags: Vec<String> = route.bypassed.iter().map(flag).collect();
-        let evidence = format!("not proved for requests with {}", route.bypasses.join(", "));
-        line(format!("proxy_cache_bypass {}", flags.join(" ")), &evidence);
-        line(format!("proxy_no_cache {}", flags.join(" ")), &evidence);
-    }
+    let mut flags = vec![cookies_flag(route)];
+    flags.extend(passed(route).iter().map(flag));
+    let evidence = match route.bypasses.is_empty() {
+        true => "nothing is proved for requests with other credentials".to_owned(),
+        false => format!("not proved for requests with {}", route.bypasses.join(", ")),
+    };
+    line(format!("proxy_cache_bypass {}", flags.join(" ")), &evidence);
+    line(format!("proxy_no_cache {}", flags.join(" ")), &evidence);
 }
 
 fn exact(route: &RouteReport) -> String {

@@ -30,7 +30,8 @@ pub(crate) enum Sort {
     Cookie,
     Argument,
     OtherFields,
-    OtherCookies,
+    /// Cookies of other names, and what else of other names may let its client in.
+    OtherCredentials,
     OtherArguments,
 }
 
@@ -52,7 +53,7 @@ pub(crate) struct Dimension {
     pub(crate) present: u32,
     values: Distinct<8>,
     /// What its name suggests.
-    pub(crate) is_credential: bool,
+    pub(crate) names_client: bool,
     pub(crate) is_address: bool,
     /// Whether nearly all of the first values were different.
     unique: Option<bool>,
@@ -81,12 +82,31 @@ impl Dimension {
         match self.sort {
             Sort::Address | Sort::Certificate => Role::Identity,
             Sort::Field if self.is_address => Role::Identity,
-            Sort::Field | Sort::Cookie if self.is_credential => Role::Identity,
+            Sort::Field | Sort::Cookie if self.names_client => Role::Identity,
             Sort::Cookie if is_of_few() => Role::Identity,
             Sort::Field if is_of_few() => Role::Unfit,
             Sort::Field | Sort::Cookie | Sort::Argument => Role::Selector,
-            Sort::OtherCookies => Role::Identity,
+            Sort::OtherCredentials => Role::Identity,
             Sort::OtherFields | Sort::OtherArguments => Role::Unfit,
+        }
+    }
+
+    /// Whether a request that has it may get what others do not: each cookie, a certificate, and what its name suggests.
+    pub(crate) fn is_credential(&self) -> bool {
+        match self.sort {
+            Sort::Certificate | Sort::Cookie | Sort::OtherCredentials => true,
+            Sort::Field => self.names_client && !self.is_address,
+            Sort::Argument => names::is_credential_argument(&self.name),
+            Sort::Address | Sort::OtherFields | Sort::OtherArguments => false,
+        }
+    }
+
+    /// Whether a configuration can tell it from others by its name.
+    pub(crate) fn has_name(&self) -> bool {
+        let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+        match self.sort {
+            Sort::Cookie => self.name.iter().all(is_plain),
+            _ => self.has_variable(),
         }
     }
 
@@ -111,7 +131,7 @@ impl Dimension {
             Sort::Cookie => format!("cookie {name}"),
             Sort::Argument => format!("query {name}"),
             Sort::OtherFields => "other headers".to_owned(),
-            Sort::OtherCookies => "other cookies".to_owned(),
+            Sort::OtherCredentials => "other credentials".to_owned(),
             Sort::OtherArguments => "other arguments".to_owned(),
         }
     }
@@ -122,14 +142,14 @@ impl Dimension {
             Sort::Argument => 0,
             Sort::Field if *self.name == *b"authorization" => 1,
             Sort::Field if self.is_address => 7,
-            Sort::Field if self.is_credential => 2,
+            Sort::Field if self.names_client => 2,
             Sort::Certificate => 3,
-            Sort::Cookie if self.is_credential => 4,
+            Sort::Cookie if self.names_client => 4,
             Sort::Cookie => 5,
             Sort::Address => 6,
             Sort::Field if self.name.starts_with(b"accept") => 8,
             Sort::Field => 9,
-            Sort::OtherCookies | Sort::OtherFields | Sort::OtherArguments => 10,
+            Sort::OtherCredentials | Sort::OtherFields | Sort::OtherArguments => 10,
         }
     }
 }
@@ -142,6 +162,8 @@ pub(crate) struct Dimensions {
     /// Names of arguments by the prefix that campaigns use, up to [`MOST`] in all.
     campaigns: Vec<(usize, u64)>,
     pub(crate) requests: u32,
+    /// Those that are credentials, as bits.
+    pub(crate) credentials: u64,
 }
 
 const ADDRESS: usize = 0;
@@ -152,14 +174,20 @@ const FIRST_OF_THE_REST: usize = 2;
 
 impl Dimensions {
     pub(crate) fn new() -> Dimensions {
-        let sorts =
-            [Sort::Address, Sort::Certificate, Sort::OtherFields, Sort::OtherCookies, Sort::OtherArguments];
+        let sorts = [
+            Sort::Address,
+            Sort::Certificate,
+            Sort::OtherFields,
+            Sort::OtherCredentials,
+            Sort::OtherArguments,
+        ];
         let mut dimensions = Dimensions {
             list: Vec::with_capacity(8),
             numbers: HashMap::new(),
             once: Box::new([0; ONCE]),
             campaigns: Vec::new(),
             requests: 0,
+            credentials: 0,
         };
         sorts.into_iter().for_each(|sort| dimensions.push(sort, b""));
         dimensions
@@ -171,10 +199,12 @@ impl Dimensions {
             name: name.into(),
             present: 0,
             values: Distinct::new(),
-            is_credential: names::is_credential(name),
+            names_client: names::is_credential(name),
             is_address: sort == Sort::Field && names::is_address(name),
             unique: None,
         });
+        let number = self.list.len() - 1;
+        self.credentials |= u64::from(self.list[number].is_credential()) << number;
     }
 
     /// Hashes of the request's values, one for each dimension; zero is absent.
@@ -234,6 +264,12 @@ impl Dimensions {
             }
             self.number(key, sort, lower)
         });
+        let may_let_in = match sort {
+            Sort::Field => names::is_credential(name) && !names::is_address(name),
+            Sort::Argument => names::is_credential_argument(name),
+            _ => true,
+        };
+        let sort = if may_let_in { Sort::Cookie } else { sort };
         let rest = FIRST_OF_THE_REST + sort as usize - Sort::Field as usize;
         let (at, value) = match number {
             Some(at) => (at, key.value(value)),
@@ -270,10 +306,15 @@ impl Dimensions {
         let is_full = self.list.len() == MOST;
         self.mask(|dimension| {
             let is_of_others =
-                matches!(dimension.sort, Sort::OtherFields | Sort::OtherCookies | Sort::OtherArguments);
+                matches!(dimension.sort, Sort::OtherFields | Sort::OtherCredentials | Sort::OtherArguments);
             // An argument that is unique is still part of the URL.
             dimension.is_unique() && dimension.sort != Sort::Argument || is_of_others && !is_full
         })
+    }
+
+    /// As [`Dimensions::incomparable`], for requests that are to be identical: a session that came once is not one of another client.
+    pub(crate) fn without_identity(&self) -> u64 {
+        self.incomparable() & !self.credentials & !self.mask(|dimension| dimension.is_address)
     }
 
     /// The dimension of a request field or cookie.

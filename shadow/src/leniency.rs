@@ -14,8 +14,8 @@ const MOST_PLACES: usize = 32;
 /// Pairs of identical requests after which a place or the order is judged.
 const ENOUGH: u32 = 6;
 
-/// Pairs of any requests after which a request id is known to be one.
-const ENOUGH_OF_ANY: u32 = 60;
+/// Pairs of different clients after which a counter is known to be one for all.
+const ENOUGH_OF_OTHERS: u32 = 30;
 
 /// Milliseconds between identical requests that are compared.
 const WINDOW: u64 = 60_000;
@@ -26,8 +26,10 @@ struct Place {
     kind: MarkKind,
     identical: u32,
     identical_differing: u32,
-    any: u32,
     any_differing: u32,
+    /// Pairs of different clients, and those of any in which the later number is lower.
+    others: u32,
+    falling: u32,
 }
 
 impl Place {
@@ -35,17 +37,18 @@ impl Place {
         self.identical >= ENOUGH && self.identical_differing * 10 >= self.identical * 9
     }
 
+    fn often_differs(&self) -> bool {
+        self.identical >= ENOUGH && self.identical_differing * 2 >= self.identical
+    }
+
     fn is_noise(&self) -> bool {
         match self.kind {
             MarkKind::Random => false,
             MarkKind::Time => true,
-            MarkKind::RequestId => {
-                self.always_differs()
-                    || (self.any >= ENOUGH_OF_ANY && self.any_differing * 100 >= self.any * 99)
-            }
-            MarkKind::Duration | MarkKind::Counter => {
-                self.identical >= ENOUGH && self.identical_differing * 2 >= self.identical
-            }
+            MarkKind::RequestId => self.always_differs(),
+            MarkKind::Duration => self.often_differs(),
+            // One for all clients never falls; one of each client does from one to the other.
+            MarkKind::Counter => self.often_differs() && self.others >= ENOUGH_OF_OTHERS && self.falling == 0,
         }
     }
 }
@@ -80,8 +83,10 @@ impl Leniency {
             };
             let Some(place) = self.place(mark) else { continue };
             let differs = u32::from(twin.value != mark.value);
-            place.any += 1;
             place.any_differing += differs;
+            place.others += u32::from(one.client != other.client);
+            // Requests that overlap have no order.
+            place.falling += u32::from(twin.value < mark.value && other.sent >= one.at);
             if are_identical {
                 place.identical += 1;
                 place.identical_differing += differs;
@@ -104,8 +109,9 @@ impl Leniency {
                     kind,
                     identical: 0,
                     identical_differing: 0,
-                    any: 0,
                     any_differing: 0,
+                    others: 0,
+                    falling: 0,
                 });
                 self.places.len() - 1
             }
@@ -182,6 +188,44 @@ mod tests {
             explicit: None,
             is_storable: true,
         }
+    }
+
+    fn counted(at: u64, client: u32, value: u32) -> Seen {
+        let mark = Mark { place: 5, value, kind: MarkKind::Counter };
+        Seen { client, marks: [mark].into(), ..seen(at, 7) }
+    }
+
+    #[test]
+    fn a_counter_of_all_clients_is_noise_and_one_of_each_client_is_not() {
+        let key = Key::from_seed(1);
+        for (of_each, is_noise) in [(false, true), (true, false)] {
+            let mut leniency = Leniency::default();
+            let count = |time: u64| if of_each && time % 3 == 2 { 1 } else { time as u32 };
+            for time in 0..200 {
+                let client = |time: u64| 2 * u32::from(time % 3 == 2);
+                let (one, other) = (
+                    counted(time, client(time), count(time)),
+                    counted(time + 1, client(time + 1), count(time + 1)),
+                );
+                leniency.learn(&one, &other, client(time) == client(time + 1));
+            }
+            let are_equal =
+                leniency.meaning(&key, &counted(0, 0, 1)) == leniency.meaning(&key, &counted(0, 0, 2));
+            assert_eq!(are_equal, is_noise);
+        }
+    }
+
+    #[test]
+    fn what_differs_between_clients_only_is_no_request_id() {
+        let (key, mut leniency) = (Key::from_seed(1), Leniency::default());
+        let of = |client: u32| {
+            let mark = Mark { place: 5, value: client, kind: MarkKind::RequestId };
+            Seen { client, marks: [mark].into(), ..seen(0, 7) }
+        };
+        for client in 0..2_000 {
+            leniency.learn(&of(client), &of(client + 1), false);
+        }
+        assert_ne!(leniency.meaning(&key, &of(1)), leniency.meaning(&key, &of(2)));
     }
 
     #[test]

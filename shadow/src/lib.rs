@@ -22,6 +22,7 @@ mod dimension;
 mod seen;
 mod leniency;
 mod pairs;
+mod credentials;
 mod variance;
 mod plan;
 mod simulation;

@@ -67,7 +67,13 @@ pub(crate) struct Marks {
 impl Marks {
     /// Whether the value is kept as a mark, and is not to be digested.
     pub(crate) fn add(&mut self, key: &Key, place: u64, value: &[u8], kind: MarkKind) -> bool {
-        let (place, value) = (place as u32, key.value(value));
+        let place = place as u32;
+        // Of a counter, whether it grows is to be known.
+        let number = || std::str::from_utf8(value).ok().and_then(|text| text.parse::<u32>().ok());
+        let value = match kind {
+            MarkKind::Counter => number().unwrap_or_else(|| key.value(value)),
+            _ => key.value(value),
+        };
         // Several values of one place, as in a list: together.
         if let Some(mark) = self.list.iter_mut().find(|mark| mark.place == place && mark.kind == kind) {
             mark.value = mark.value.wrapping_add(value);

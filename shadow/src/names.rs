@@ -18,36 +18,50 @@ pub(crate) enum Suggestion {
     Nothing,
 }
 
-/// Words anywhere in a name, by their first letter.
-fn words_from(letter: u8) -> &'static [(&'static [u8], Suggestion)] {
-    match letter {
-        b'c' => &[(b"csrf", Suggestion::Secret), (b"correlationid", Suggestion::RequestId)],
-        b'd' => &[(b"duration", Suggestion::Duration)],
-        b'e' => &[(b"elapsed", Suggestion::Duration)],
-        b'i' => &[(b"invocationid", Suggestion::RequestId)],
-        b'l' => &[(b"latency", Suggestion::Duration)],
-        b'n' => &[(b"nonce", Suggestion::Secret)],
-        b'p' => &[(b"password", Suggestion::Secret)],
-        b'r' => &[(b"requestid", Suggestion::RequestId), (b"reqid", Suggestion::RequestId)],
-        b's' => &[
-            (b"session", Suggestion::Secret),
-            (b"secret", Suggestion::Secret),
-            (b"signature", Suggestion::Secret),
-            (b"spanid", Suggestion::RequestId),
-        ],
-        b't' => &[
-            (b"token", Suggestion::Secret),
-            (b"traceid", Suggestion::RequestId),
-            (b"traceparent", Suggestion::RequestId),
-            (b"transactionid", Suggestion::RequestId),
-        ],
-        b'x' => &[(b"xsrf", Suggestion::Secret), (b"xrequest", Suggestion::RequestId)],
-        _ => &[],
-    }
-}
+/// Words anywhere in a name that stand for a secret.
+const SECRETS: [&[u8]; 8] =
+    [b"csrf", b"nonce", b"password", b"session", b"secret", b"signature", b"token", b"xsrf"];
 
-/// Whole names.
-const DURATIONS: [&str; 6] = ["took", "runtime", "querytime", "responsetime", "processingtime", "ms"];
+/// Whole names, without what is neither a letter nor a digit: a part of a longer name may be somebody's own, as in
+/// `transactionIds` or `X-Requestor`.
+const REQUEST_IDS: [&str; 18] = [
+    "requestid",
+    "xrequestid",
+    "datarequestid",
+    "reqid",
+    "correlationid",
+    "xcorrelationid",
+    "invocationid",
+    "xinvocationid",
+    "traceid",
+    "xtraceid",
+    "datatraceid",
+    "traceparent",
+    "spanid",
+    "xb3traceid",
+    "xb3spanid",
+    "xamznrequestid",
+    "xamzrequestid",
+    "xmsrequestid",
+];
+const DURATIONS: [&str; 16] = [
+    "took",
+    "tookms",
+    "runtime",
+    "querytime",
+    "responsetime",
+    "processingtime",
+    "ms",
+    "duration",
+    "durationms",
+    "durationseconds",
+    "elapsed",
+    "elapsedms",
+    "elapsedtime",
+    "elapsedseconds",
+    "latency",
+    "latencyms",
+];
 const COUNTERS: [&str; 6] = ["views", "hits", "visits", "requestcount", "sequence", "servedcount"];
 const CLOCKS: [&str; 6] = ["now", "time", "datetime", "currenttime", "unixtime", "utc"];
 
@@ -65,24 +79,17 @@ pub(crate) fn suggestion(name: &[u8]) -> Suggestion {
         length += 1;
     }
     let plain = &plain[..length];
-    let mut found = Suggestion::Nothing;
-    for at in 0..plain.len() {
-        for (word, suggestion) in words_from(plain[at]) {
-            if plain[at..].starts_with(word) {
-                // A secret is one whatever else its name has.
-                if *suggestion == Suggestion::Secret {
-                    return Suggestion::Secret;
-                }
-                found = *suggestion;
-            }
-        }
+    // A secret is one whatever else its name has.
+    if SECRETS.iter().any(|word| plain.windows(word.len()).any(|part| part == *word)) {
+        return Suggestion::Secret;
     }
     let is = |words: &[&str]| words.iter().any(|word| word.as_bytes() == plain);
-    match found {
-        Suggestion::Nothing if is(&CLOCKS) => Suggestion::Clock,
-        Suggestion::Nothing if is(&DURATIONS) => Suggestion::Duration,
-        Suggestion::Nothing if is(&COUNTERS) => Suggestion::Counter,
-        found => found,
+    match () {
+        () if is(&REQUEST_IDS) => Suggestion::RequestId,
+        () if is(&CLOCKS) => Suggestion::Clock,
+        () if is(&DURATIONS) => Suggestion::Duration,
+        () if is(&COUNTERS) => Suggestion::Counter,
+        () => Suggestion::Nothing,
     }
 }
 
@@ -94,12 +101,9 @@ pub(crate) fn is_credential(name: &[u8]) -> bool {
         || MORE.iter().any(|word| name.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word)))
 }
 
-/// Whether a request field lets its client in, so that a cache does not share what it gets (RFC 9111 §3.5).
-pub(crate) fn grants_access(name: &[u8]) -> bool {
-    const WORDS: [&[u8]; 3] = [b"auth", b"key", b"token"];
+/// Whether an argument lets its client in, such as `api_key`, `token` or `sig`.
+pub(crate) fn is_credential_argument(name: &[u8]) -> bool {
     credential::is_secret(name)
-        || credential::is_credential(FieldId::of(name), name)
-            && WORDS.iter().any(|word| name.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word)))
 }
 
 /// Request fields in which a proxy passes on the client's address.
@@ -173,10 +177,42 @@ pub(crate) fn is_harmless_in_response(name: &[u8]) -> bool {
         "set-cookie",
     ];
     NAMES.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(name))
-        || suggestion(name) == Suggestion::RequestId
+        || is_id_of_a_response(name)
         || ["x-ratelimit", "ratelimit", "x-rate-limit"].iter().any(|start| {
-            name.get(..start.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(start.as_bytes()))
+            let (begin, end) = name.split_at(start.len().min(name.len()));
+            begin.eq_ignore_ascii_case(start.as_bytes())
+                && LIMITS.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(end))
         })
+}
+
+/// What rate limits are told by, after the beginning of the name.
+const LIMITS: [&str; 8] =
+    ["", "-limit", "-remaining", "-reset", "-policy", "-used", "-reset-after", "-retry-after"];
+
+/// Response fields whose value is new in each response, by their whole names.
+fn is_id_of_a_response(name: &[u8]) -> bool {
+    const NAMES: [&str; 19] = [
+        "x-request-id",
+        "request-id",
+        "x-requestid",
+        "x-correlation-id",
+        "x-trace-id",
+        "x-b3-traceid",
+        "x-b3-spanid",
+        "tracestate",
+        "x-amz-cf-id",
+        "x-amz-id-2",
+        "x-amz-request-id",
+        "x-amzn-requestid",
+        "x-amzn-trace-id",
+        "x-cloud-trace-context",
+        "x-ms-request-id",
+        "x-azure-ref",
+        "x-github-request-id",
+        "x-vercel-id",
+        "fly-request-id",
+    ];
+    NAMES.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(name))
 }
 
 /// Words in a path that may stand for the client, or for what is done with it: what `{word}` stands for is none of these.
@@ -274,9 +310,25 @@ mod tests {
             ("views", Suggestion::Counter),
             ("now", Suggestion::Clock),
             ("price", Suggestion::Nothing),
+            ("transactionId", Suggestion::Nothing),
+            ("transactionIds", Suggestion::Nothing),
+            ("data-transaction-id", Suggestion::Nothing),
+            ("requestIdOfUser", Suggestion::Nothing),
+            ("X-Requestor", Suggestion::Nothing),
+            ("membershipDuration", Suggestion::Nothing),
             ("timestamp", Suggestion::Nothing),
         ] {
             assert_eq!(suggestion(name.as_bytes()), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_response_field_is_harmless_by_its_whole_name() {
+        for name in ["Date", "X-Request-Id", "CF-Ray", "X-RateLimit-Remaining", "RateLimit", "X-Amz-Cf-Id"] {
+            assert!(is_harmless_in_response(name.as_bytes()), "{name}");
+        }
+        for name in ["X-Requestor", "X-Request-User", "X-RateLimit-User", "X-Request-Id-Of", "Location"] {
+            assert!(!is_harmless_in_response(name.as_bytes()), "{name}");
         }
     }
 

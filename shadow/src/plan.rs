@@ -3,10 +3,10 @@
 //! A plan starts as one that shares all, learns from `variance`, and the evidence starts anew each time it changes: so the
 //! evidence is for exactly what is recommended. Next: `simulation`.
 
+use crate::credentials::Credentials;
 use crate::dimension::{Dimensions, Role, Sort};
 use crate::hash::Key;
 use crate::leniency::Leniency;
-use crate::names;
 use crate::pairs::Pairs;
 use crate::request::{Request, arguments};
 use crate::variance;
@@ -18,10 +18,8 @@ pub(crate) struct Plan {
     pub(crate) ignored: u64,
     /// Their values are part of the key.
     pub(crate) selected: u64,
-    /// Whether they are present is part of the key: what a client without a session gets is never what was made for one with it.
-    pub(crate) presence: u64,
-    /// A request with one of these is passed on.
-    pub(crate) bypassed: u64,
+    /// Credentials that were proved to change nothing. A request with any other one is passed on.
+    pub(crate) harmless: u64,
     /// By these the responses differ, and no key can help.
     pub(crate) blocked: u64,
 }
@@ -29,9 +27,8 @@ pub(crate) struct Plan {
 /// What a plan is made from, beside the dimensions and pairs of its route.
 pub(crate) struct Circumstances<'a> {
     pub(crate) leniency: &'a Leniency,
+    pub(crate) credentials: &'a Credentials,
     pub(crate) clients: u32,
-    /// Whether all responses allow sharing in spite of credentials.
-    pub(crate) is_public: bool,
     /// Dimensions that responses name in Vary.
     pub(crate) vary: u64,
 }
@@ -47,47 +44,24 @@ impl Plan {
             match dimension.role(of.clients) {
                 // Arguments are part of the key anyway.
                 _ if dimension.sort == Sort::Argument => {}
-                _ if !dimension.has_variable() => plan.blocked |= bit,
-                Role::Identity if dimension.sort == Sort::Address || dimension.is_address => {
-                    plan.blocked |= bit;
-                }
-                Role::Identity => plan.bypassed |= bit,
-                Role::Selector => plan.selected |= bit,
-                Role::Unfit => plan.blocked |= bit,
+                Role::Selector if dimension.has_variable() => plan.selected |= bit,
+                // Requests with a credential are passed on.
+                _ if dimension.is_credential() && dimension.sort != Sort::Field => {}
+                Role::Identity if dimension.is_credential() && dimension.has_variable() => {}
+                _ => plan.blocked |= bit,
             }
         }
-        plan.presence &= !plan.bypassed;
+        let cookies = dimensions.mask(|dimension| dimension.sort == Sort::Cookie);
+        // A cache does not share what the API tells apart by Vary (RFC 9111 §4.1).
+        let excluded = known | plan.selected | of.vary & cookies;
+        plan.harmless = of.credentials.proof(dimensions).harmless & !excluded;
         plan.ignored = variance::ignorable(dimensions, pairs, known, !of.leniency.is_orderless());
         plan
     }
 
     /// The plan before anything is learned.
     pub(crate) fn first(dimensions: &Dimensions, of: &Circumstances<'_>) -> Plan {
-        // A cache does not share responses to requests with credentials unless the API allows it (RFC 9111 §3.5).
-        let bypassed = dimensions.mask(|dimension| {
-            let is_credential = match dimension.sort {
-                Sort::Certificate => dimension.present > 0,
-                Sort::Field => names::grants_access(&dimension.name),
-                _ => false,
-            };
-            is_credential && !of.is_public && dimension.has_variable()
-        });
-        let cookies = dimensions.mask(|dimension| dimension.sort == Sort::Cookie);
-        let presence = dimensions.mask(|dimension| {
-            matches!(dimension.sort, Sort::Cookie | Sort::Certificate | Sort::Field)
-                && dimension.present > 0
-                && dimension.role(of.clients) == Role::Identity
-                && !dimension.is_address
-                && dimension.has_variable()
-        });
-        let names_cookies = of.vary & cookies;
-        Plan {
-            ignored: 0,
-            selected: of.vary & !cookies & !bypassed,
-            presence: presence & !bypassed,
-            bypassed: bypassed | names_cookies,
-            blocked: 0,
-        }
+        Plan { selected: of.vary & !dimensions.credentials, ..Plan::default() }
     }
 
     /// The URL without the arguments that are ignored.
@@ -105,15 +79,19 @@ impl Plan {
             .fold(path, |url, (name, value)| key.join(key.join(url, name), value))
     }
 
-    pub(crate) fn bypasses(&self, values: &[u32]) -> bool {
-        bits(self.bypassed).any(|number| values.get(number).is_some_and(|value| *value != 0))
+    /// Whether a request is passed on: it has a credential of which nothing is proved. `credentials`: all of the route.
+    pub(crate) fn bypasses(&self, credentials: u64, values: &[u32]) -> bool {
+        present(self.passed(credentials), values) != 0
+    }
+
+    /// The credentials with which requests are passed on.
+    pub(crate) fn passed(&self, credentials: u64) -> u64 {
+        credentials & !self.harmless & !self.selected
     }
 
     /// The key of the cache for a request to `url`.
     pub(crate) fn key(&self, key: &Key, url: u64, values: &[u32]) -> u64 {
-        let is_present = |number: usize| values.get(number).is_some_and(|value| *value != 0);
-        let selected = key.pair(url, self.value(key, values));
-        bits(self.presence).fold(selected, |sum, number| key.pair(sum, u64::from(is_present(number))))
+        key.pair(url, self.value(key, values))
     }
 
     /// The values that are part of the key.
@@ -121,6 +99,12 @@ impl Plan {
         let value = |number: usize| u64::from(values.get(number).copied().unwrap_or(0));
         bits(self.selected).fold(0, |sum, number| key.pair(sum, value(number)))
     }
+}
+
+/// Those of a set that a request has.
+pub(crate) fn present(mask: u64, values: &[u32]) -> u64 {
+    let has = |number: &usize| values.get(*number).is_some_and(|value| *value != 0);
+    bits(mask).filter(has).fold(0, |mask, number| mask | 1 << number)
 }
 
 /// The numbers in a set.
@@ -167,10 +151,11 @@ mod tests {
             pairs.add(difference(&latest[one], &latest[other]), 500, meaning(one) != meaning(other));
         }
         let leniency = Leniency::default();
-        let of = Circumstances { leniency: &leniency, clients: 40, is_public: false, vary: 0 };
+        let credentials = Credentials::default();
+        let of = Circumstances { leniency: &leniency, credentials: &credentials, clients: 40, vary: 0 };
         let plan = Plan::learn(&dimensions, &pairs, &of);
         let labels = |mask: u64| bits(mask).map(|number| dimensions.list[number].label()).collect();
-        (plan, labels(plan.selected), labels(plan.bypassed))
+        (plan, labels(plan.selected), labels(plan.passed(dimensions.mask(|of| of.sort == Sort::Cookie))))
     }
 
     #[test]
@@ -178,7 +163,9 @@ mod tests {
         let (plan, selected, bypassed) = learned(|client| client);
         assert_eq!((selected, bypassed, plan.blocked), (Vec::new(), vec!["cookie session".to_owned()], 0));
         let (plan, selected, bypassed) = learned(|client| client % 3);
-        assert_eq!((selected, bypassed), (vec!["header accept-language".to_owned()], Vec::new()));
-        assert!(plan.presence != 0, "and clients with a session are apart from those without");
+        assert_eq!(
+            (selected, bypassed.len(), plan.blocked),
+            (vec!["header accept-language".to_owned()], 1, 0)
+        );
     }
 }

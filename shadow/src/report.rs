@@ -72,10 +72,10 @@ pub struct RouteReport {
     pub varies_by: Vec<String>,
     /// Arguments that change nothing, such as `query utm_source`, or `query utm_*` if that is so of each one with this prefix.
     pub ignores: Vec<String>,
-    /// Requests that carry one of these are passed on to the API.
+    /// Requests that carry one of these, or any other cookie that is neither in `shares` nor in `varies_by`, are passed on to the API.
     pub bypasses: Vec<String>,
-    /// Credentials whose presence, and not whose value, is part of the key.
-    pub separates: Vec<String>,
+    /// Credentials with which requests are not passed on: what they got is what requests without any credential got.
+    pub shares: Vec<String>,
     /// Harmless differences between responses to identical requests.
     pub noise: Vec<String>,
     /// Routes whose requests with unsafe methods were followed by changes.
@@ -107,7 +107,7 @@ pub struct RouteReport {
     #[serde(skip)]
     pub(crate) selected: Vec<(Sort, String)>,
     #[serde(skip)]
-    pub(crate) presence: Vec<(Sort, String)>,
+    pub(crate) shared: Vec<(Sort, String)>,
     #[serde(skip)]
     pub(crate) bypassed: Vec<(Sort, String)>,
     #[serde(skip)]
@@ -308,6 +308,7 @@ fn route(shadow: &Shadow, number: u32, keys: &Keys<'_>, budget: f64) -> Option<R
             .collect()
     };
     let plan = verdict.plan;
+    let passed = carried(of);
     let mut varies_by: Vec<String> =
         verdict.findings.iter().map(|finding| label_of(finding.dimension)).collect();
     varies_by.extend(bits(plan.selected).map(label_of));
@@ -336,8 +337,8 @@ fn route(shadow: &Shadow, number: u32, keys: &Keys<'_>, budget: f64) -> Option<R
         reason: reason(of, &verdict, budget),
         varies_by,
         ignores: ignored.iter().map(|name| format!("query {name}")).collect(),
-        bypasses: bits(plan.bypassed).map(label_of).collect(),
-        separates: bits(plan.presence).map(label_of).collect(),
+        bypasses: bits(passed).map(label_of).collect(),
+        shares: bits(plan.harmless).map(label_of).collect(),
         noise: of.leniency.kinds().into_iter().map(str::to_owned).collect(),
         changed_by: changed_by.filter_map(|(cause, _)| Some(shown(shadow, *cause)?.0)).collect(),
         would_be_hits: verdict.outcomes.hits,
@@ -356,10 +357,15 @@ fn route(shadow: &Shadow, number: u32, keys: &Keys<'_>, budget: f64) -> Option<R
         segments,
         words: words.iter().map(|words| String::from_utf8_lossy(words).into_owned()).collect(),
         selected: named(plan.selected),
-        presence: named(plan.presence),
-        bypassed: named(plan.bypassed),
+        shared: named(plan.harmless),
+        bypassed: named(passed),
         ignored,
     })
+}
+
+/// The credentials that came and with which requests are passed on.
+fn carried(route: &Route) -> u64 {
+    route.plan.passed(route.dimensions.mask(|of| of.is_credential() && of.present > 0))
 }
 
 fn hit_ratio(route: &Route, keys: &[(u32, u32)]) -> [f64; 2] {
@@ -367,7 +373,7 @@ fn hit_ratio(route: &Route, keys: &[(u32, u32)]) -> [f64; 2] {
     let mut list = keys.to_vec();
     list.extend(std::iter::repeat_n((1, 0), (route.strangers as usize).min(MOST_STRANGERS)));
     let plan = route.plan;
-    let tells_apart = plan.selected | plan.presence | plan.bypassed != 0;
+    let tells_apart = plan.selected != 0 || route.passed > 0;
     let mix = Mix {
         clients: if tells_apart { route.clients() } else { 0 },
         passed: f64::from(route.passed) / f64::from(route.planned.max(1)),
@@ -399,9 +405,17 @@ fn reason(route: &Route, verdict: &Verdict, budget: f64) -> String {
         Reason::VariesByAnything => "responses have Vary: *".to_owned(),
         Reason::Secret => "a secret in each response (a random value such as a CSRF token)".to_owned(),
         Reason::Hollow => "nothing but times and ids in the response".to_owned(),
+        Reason::Differs if differs.is_empty() => {
+            let proof = route.credentials.proof(&route.dimensions);
+            format!("responses differ by {}", labels(&mut bits(proof.differing)))
+        }
         Reason::Differs => format!("responses differ by {differs}"),
         Reason::Credentials => {
-            format!("requests carry credentials: {}", labels(&mut bits(verdict.plan.bypassed)))
+            let usual =
+                |number: &usize| route.dimensions.list[*number].present >= route.dimensions.requests / 2;
+            let (all, list) = (carried(route), |mask| labels(&mut bits(mask)));
+            let usual = bits(all).filter(usual).fold(0, |mask, number| mask | 1 << number);
+            format!("needs requests without {}", list(if usual == 0 { all } else { usual }))
         }
         Reason::Unexplained => {
             "clients get different responses, and no part of the request explains it".to_owned()

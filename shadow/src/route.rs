@@ -2,13 +2,14 @@
 //!
 //! Before: `paths`, `simulation`; next: `shadow`, which brings responses here, and `verdict`, which judges.
 
+use crate::credentials::Credentials;
 use crate::dimension::difference;
 use crate::dimension::{Dimensions, Role, Sort};
 use crate::distinct::Distinct;
 use crate::hash::Key;
 use crate::leniency::Leniency;
 use crate::pairs::Pairs;
-use crate::plan::{Circumstances, Plan};
+use crate::plan::{Circumstances, Plan, present};
 use crate::response::{Head, Storable};
 use crate::seen::Seen;
 use crate::simulation::{Entry, Evidence};
@@ -37,6 +38,8 @@ const MOST_HINTS: usize = 4;
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tally {
     pub(crate) sampled: u32,
+    /// Responses of which the others are parts: those that the plan did not pass on.
+    pub(crate) counted: u32,
     pub(crate) good: u32,
     pub(crate) forbidden: u32,
     pub(crate) with_cookie: u32,
@@ -57,6 +60,7 @@ pub(crate) struct Route {
     pub(crate) dimensions: Dimensions,
     pub(crate) pairs: Pairs,
     pub(crate) leniency: Leniency,
+    pub(crate) credentials: Credentials,
     pub(crate) plan: Plan,
     /// Counts up when the evidence starts anew.
     pub(crate) generation: u32,
@@ -81,8 +85,9 @@ pub(crate) struct Route {
     /// Values that the plan selects by: requests, and bits of clients.
     values: HashMap<u64, (u32, u64)>,
     vary: u64,
-    /// Content type and members of the first response.
+    /// Content type and members of the first response, and of the first one that is shared.
     pub(crate) form: Option<u64>,
+    shared_form: Option<u64>,
     lesson: u32,
     /// Dimensions of which pairs know.
     known: usize,
@@ -101,6 +106,7 @@ impl Route {
             dimensions: Dimensions::new(),
             pairs: Pairs::default(),
             leniency: Leniency::default(),
+            credentials: Credentials::default(),
             plan: Plan::default(),
             generation: 0,
             evidence: Evidence::default(),
@@ -119,6 +125,7 @@ impl Route {
             values: HashMap::new(),
             vary: 0,
             form: None,
+            shared_form: None,
             lesson: FIRST_LESSON,
             known: 0,
             threshold: u32::MAX,
@@ -132,8 +139,8 @@ impl Route {
     fn circumstances(&self) -> Circumstances<'_> {
         Circumstances {
             leniency: &self.leniency,
+            credentials: &self.credentials,
             clients: self.clients(),
-            is_public: self.tally.good > 0 && self.tally.public == self.tally.good,
             vary: self.vary,
         }
     }
@@ -153,11 +160,11 @@ impl Route {
             let may_be = value != 0
                 && matches!(
                     dimension.sort,
-                    Sort::Field | Sort::Cookie | Sort::Certificate | Sort::OtherCookies
+                    Sort::Field | Sort::Cookie | Sort::Certificate | Sort::OtherCredentials
                 );
             if may_be && dimension.role(clients) == Role::Identity {
                 all = key.pair(all, u64::from(value));
-                let names_client = dimension.is_credential || dimension.is_address;
+                let names_client = dimension.names_client || dimension.is_address;
                 if names_client && !dimension.is_unique() {
                     stable = key.pair(stable, u64::from(value));
                 }
@@ -185,8 +192,23 @@ impl Route {
         if self.has_addresses() { self.addresses.count() } else { self.clients.count() }
     }
 
-    pub(crate) fn count(&mut self, head: &Head, is_hollow: bool, is_opaque: bool, form: u64) {
+    /// Counts a response. `is_passed`: its request was passed on, so that nothing of it is shared.
+    pub(crate) fn count(
+        &mut self,
+        head: &Head,
+        is_passed: bool,
+        is_hollow: bool,
+        is_opaque: bool,
+        form: u64,
+    ) {
         let tally = &mut self.tally;
+        if head.storable != Storable::Status {
+            self.form.get_or_insert(form);
+        }
+        if is_passed && head.storable != Storable::Stream {
+            return;
+        }
+        tally.counted += 1;
         match head.storable {
             Storable::Yes => tally.good += 1,
             Storable::Forbidden => tally.forbidden += 1,
@@ -202,7 +224,7 @@ impl Route {
             tally.explicit += 1;
             self.shortest = self.shortest.min(seconds);
         }
-        tally.misfits += u32::from(*self.form.get_or_insert(form) != form);
+        tally.misfits += u32::from(*self.shared_form.get_or_insert(form) != form);
     }
 
     /// Takes over what responses name in Vary.
@@ -239,7 +261,8 @@ impl Route {
         }
         let incomparable = self.dimensions.incomparable();
         let version = self.leniency.version;
-        let is_identical = |of: &Seen| difference(&of.values, &seen.values) & !incomparable == 0;
+        let harmless = self.dimensions.without_identity();
+        let is_identical = |of: &Seen| difference(&of.values, &seen.values) & !harmless == 0;
         let latest = earlier.last();
         let identical = earlier.iter().rev().find(|of| is_identical(of));
         for of in
@@ -257,6 +280,7 @@ impl Route {
         }
         if version != self.leniency.version {
             self.pairs.clear();
+            self.credentials.clear();
             self.lesson = FIRST_LESSON;
             self.restart();
         }
@@ -279,6 +303,10 @@ impl Route {
     fn learn(&mut self) {
         let plan = self.lesson();
         if plan != self.plan {
+            // What was compared by other keys is to be forgotten.
+            if plan.selected != self.plan.selected || plan.ignored != self.plan.ignored {
+                self.credentials.clear();
+            }
             self.plan = plan;
             self.restart();
         }
@@ -298,14 +326,16 @@ impl Route {
     /// Lets the simulated caches handle a response.
     pub(crate) fn simulate(&mut self, key: &Key, entry: &mut Entry, url: u64, seen: &Seen) -> bool {
         self.planned += 1;
-        if self.plan.bypasses(&seen.values) {
+        let meaning = self.leniency.meaning(key, seen);
+        let cache_key = self.plan.key(key, url, &seen.values);
+        let carried = present(self.dimensions.credentials & !self.plan.selected, &seen.values);
+        entry.comparison.add(cache_key, carried, seen, meaning, &mut self.credentials);
+        if self.passes(&seen.values) {
             entry.requests += 1;
             self.passed += 1;
             return false;
         }
         self.offered += u32::from(seen.is_storable);
-        let meaning = self.leniency.meaning(key, seen);
-        let cache_key = self.plan.key(key, url, &seen.values);
         if self.plan.selected != 0 {
             self.count_value(self.plan.value(key, &seen.values), seen.client);
         }
@@ -317,6 +347,11 @@ impl Route {
         }
         self.changes += u32::from(step.is_change);
         step.is_change
+    }
+
+    /// Whether the plan passes on a request.
+    pub(crate) fn passes(&self, values: &[u32]) -> bool {
+        self.plan.bypasses(self.dimensions.credentials, values)
     }
 
     fn count_value(&mut self, value: u64, client: u32) {
@@ -347,6 +382,7 @@ impl Route {
             + 64 * 8
             + self.dimensions.bytes()
             + self.pairs.bytes()
+            + self.credentials.bytes()
             + self.values.capacity() * 25
             + 1_600
     }

@@ -201,7 +201,10 @@ impl Shadow {
         let key = &self.key;
         let route = &mut self.routes[number as usize];
         let mut values = Box::default();
-        if !is_unsafe {
+        if is_unsafe && route.plan.selected != 0 {
+            // They choose which stored response is invalidated.
+            values = route.dimensions.read(key, request, fields);
+        } else if !is_unsafe {
             // A part is no response to its URL.
             if fields.clone().any(|(name, _)| name.eq_ignore_ascii_case(b"range")) {
                 return None;
@@ -258,7 +261,7 @@ impl Shadow {
         let number = sampled.route;
         if sampled.is_unsafe {
             if (200..400).contains(&head.status) {
-                self.changed(number, sampled.url, now);
+                self.changed(number, sampled.url, &sampled.values, now);
             }
             return;
         }
@@ -277,7 +280,8 @@ impl Shadow {
         }
         let body = sampled.body.map(BodyDigest::finish).unwrap_or_default();
         let form = self.key.join(u64::from(body.form), &head.content_type);
-        route.count(&head, body.is_hollow, body.is_opaque, form);
+        let is_passed = route.passes(&sampled.values);
+        route.count(&head, is_passed, body.is_hollow, body.is_opaque, form);
         if head.storable == Storable::Stream {
             return;
         }
@@ -358,9 +362,14 @@ impl Shadow {
     }
 
     /// An unsafe request to a route has succeeded.
-    fn changed(&mut self, route: u32, url: u64, now: u64) {
+    fn changed(&mut self, route: u32, url: u64, values: &[u32], now: u64) {
         if self.sample.entries.contains_key(&url) {
-            self.sample.with(url, || Entry::new(route, Box::default(), 0), |entry| entry.invalidate(now));
+            let key = self.routes[route as usize].plan.key(&self.key, url, values);
+            self.sample.with(
+                url,
+                || Entry::new(route, Box::default(), 0),
+                |entry| entry.invalidate(key, now),
+            );
         }
         if self.unsafe_requests.len() == MOST_UNSAFE {
             self.unsafe_requests.pop_front();

@@ -3,6 +3,7 @@
 //! Each would-be hit is compared with the response that the API gave: equal, stale, or a leak. A difference to what another
 //! client got is a leak if the older meaning comes back, and a change otherwise. Before: `plan`, `leniency`; next: `route`.
 
+use crate::credentials::Comparison;
 use crate::seen::Seen;
 use crate::statistics::clustered_bound;
 
@@ -79,12 +80,14 @@ pub(crate) struct Entry {
     pub(crate) words: Box<[u8]>,
     pub(crate) generation: u32,
     pub(crate) seen: Vec<Seen>,
+    pub(crate) comparison: Comparison,
     variants: Vec<Variant>,
     /// Bits of clients.
     clients: u64,
     pub(crate) requests: u32,
     pub(crate) hits: [u32; SIMULATED],
-    pub(crate) invalidated: u64,
+    /// The key that was invalidated last, and when.
+    invalidated: (u64, u64),
     pub(crate) last: u64,
 }
 
@@ -104,11 +107,12 @@ impl Entry {
             words,
             generation,
             seen: Vec::new(),
+            comparison: Comparison::default(),
             variants: Vec::new(),
             clients: 0,
             requests: 0,
             hits: [0; SIMULATED],
-            invalidated: 0,
+            invalidated: (0, 0),
             last: 0,
         }
     }
@@ -116,6 +120,7 @@ impl Entry {
     /// The plan changed: what was simulated was another cache.
     pub(crate) fn restart(&mut self, generation: u32) {
         self.generation = generation;
+        self.comparison.clear();
         self.variants.clear();
         self.requests = 0;
         self.hits = [0; SIMULATED];
@@ -128,10 +133,11 @@ impl Entry {
         self.restart(generation);
     }
 
-    /// A successful request with an unsafe method invalidates what is stored (RFC 9111 §4.4).
-    pub(crate) fn invalidate(&mut self, now: u64) {
-        self.invalidated = now;
-        self.variants.clear();
+    /// A successful request with an unsafe method invalidates what is stored for its key (RFC 9111 §4.4). What other clients have
+    /// other keys for stays, as in the real cache.
+    pub(crate) fn invalidate(&mut self, key: u64, now: u64) {
+        self.invalidated = (key, now);
+        self.variants.retain(|variant| variant.key != key);
     }
 
     pub(crate) fn keep(&mut self, seen: Seen) {
@@ -174,7 +180,7 @@ impl Entry {
         };
         let variant = &mut self.variants[at];
         let mut step = variant.settle(seen, meaning, evidence);
-        let may_store = seen.is_storable && seen.sent >= self.invalidated;
+        let may_store = seen.is_storable && (self.invalidated.0 != key || seen.sent >= self.invalidated.1);
         for (lifetime, outcomes) in evidence.iter_mut().enumerate() {
             let stored = variant.stored[lifetime];
             // Clients that were counted in another way cannot be compared: it is stored again.
@@ -206,7 +212,8 @@ impl Entry {
 
     pub(crate) fn bytes(&self) -> usize {
         let seen: usize = self.seen.iter().map(Seen::bytes).sum();
-        size_of::<Entry>() + 48 + self.words.len() + seen + self.variants.capacity() * size_of::<Variant>()
+        let of_keys = self.comparison.bytes() + self.variants.capacity() * size_of::<Variant>();
+        size_of::<Entry>() + 48 + self.words.len() + seen + of_keys
     }
 }
 

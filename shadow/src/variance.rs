@@ -168,7 +168,13 @@ pub(crate) fn ignorable(dimensions: &Dimensions, pairs: &Pairs, known: u64, may_
     for (number, dimension) in dimensions.list.iter().enumerate() {
         let bit = 1_u64 << number;
         let is_of_campaign = campaign & bit != 0;
-        if dimension.sort != Sort::Argument || known & bit != 0 || !(is_of_campaign || may_ignore_any) {
+        if dimension.sort != Sort::Argument
+            || names::is_credential(&dimension.name)
+            // Written in another way, it may be the name of a credential.
+            || dimension.name.contains(&b'%')
+            || known & bit != 0
+            || !(is_of_campaign || may_ignore_any)
+        {
             continue;
         }
         let together = if is_of_campaign { campaign & !known } else { bit };

@@ -37,7 +37,7 @@ pub(crate) enum Reason {
     Secret,
     Hollow,
     Differs,
-    /// Requests carry credentials, with which nothing is shared.
+    /// Nearly all requests carry credentials, and too few without any came to prove that these change nothing.
     Credentials,
     /// Two clients got different responses at the same time, and nothing in their requests says why.
     Unexplained,
@@ -167,7 +167,7 @@ fn candidates(route: &Route) -> Vec<(usize, u32)> {
 /// What forbids sharing whatever the simulation says.
 fn forbidden(route: &Route, findings: &[Finding], is_of_words: bool) -> Option<Reason> {
     let tally = &route.tally;
-    let is_more_than = |part: u32, share: u32| u64::from(part) * u64::from(share) > u64::from(tally.sampled);
+    let is_more_than = |part: u32, share: u32| u64::from(part) * u64::from(share) > u64::from(tally.counted);
     let identity = findings.iter().any(|finding| {
         let dimension = &route.dimensions.list[finding.dimension];
         dimension.sort != Sort::Argument && dimension.role(route.clients()) == Role::Identity
@@ -175,16 +175,22 @@ fn forbidden(route: &Route, findings: &[Finding], is_of_words: bool) -> Option<R
     // Hardly any response is left that could be shared.
     let is_all_bypassed = route.planned >= FEWEST_PLANNED && route.offered * 20 < route.planned;
     let blocked = variance::mask(findings) & route.lesson().blocked != 0;
+    let is_guarded = is_all_bypassed && route.credentials.proof(&route.dimensions).differing != 0;
+    // A configuration cannot pass on requests by a name that no variable has.
+    let is_nameless = route.dimensions.mask(|dimension| {
+        dimension.sort == Sort::Field && dimension.is_credential() && !dimension.has_variable()
+    });
     match () {
         () if tally.streams > 0 => Some(Reason::Stream),
         () if tally.any_vary > 0 => Some(Reason::VariesByAnything),
         () if is_more_than(tally.with_cookie, 1_000) => Some(Reason::SetsCookie),
         () if route.leniency.has_secret() => Some(Reason::Secret),
         () if tally.forbidden > tally.good => Some(Reason::Forbidden),
+        () if blocked || is_guarded || identity && is_all_bypassed => Some(Reason::Differs),
+        () if is_all_bypassed && route.passed * 2 > route.planned => Some(Reason::Credentials),
+        () if is_nameless != 0 => Some(Reason::Credentials),
         () if tally.good == 0 => Some(Reason::NoResponses),
         () if is_more_than(tally.hollow, 100) => Some(Reason::Hollow),
-        () if blocked || identity && is_all_bypassed => Some(Reason::Differs),
-        () if is_all_bypassed && route.plan.bypassed != 0 => Some(Reason::Credentials),
         () if route.confirmed > 0 => Some(Reason::Unexplained),
         () if is_of_words && tally.misfits > 0 => Some(Reason::Unlike),
         () => None,
@@ -240,7 +246,7 @@ mod tests {
     fn route(clients: u32) -> (Route, Keys<'static>) {
         let (key, mut route) = (Key::from_seed(1), Route::new(0, 0));
         (0..clients).for_each(|client| route.count_client(&key, client + 1, client));
-        (route.tally.sampled, route.tally.good) = (20_000, 20_000);
+        (route.tally.sampled, route.tally.counted, route.tally.good) = (20_000, 20_000, 20_000);
         (route.planned, route.offered) = (20_000, 20_000);
         route.evidence = [Outcomes { hits: 19_000, shared: 15_000, ..Outcomes::default() }; SIMULATED];
         (route, Keys { with_several_clients: 8, ..Keys::default() })

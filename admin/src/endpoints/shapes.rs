@@ -327,7 +327,7 @@ pub(super) const SHAPES: &[(&str, MadeOf)] = &[
             ("varies_by", "[string]"),
             ("ignores", "[string]"),
             ("bypasses", "[string]"),
-            ("separates", "[string]"),
+            ("shares", "[string]"),
             ("noise", "[string]"),
             ("changed_by", "[string]"),
             ("would_be_hits", "count"),

@@ -28,7 +28,7 @@ fn route(segments: Vec<Segment>, keep_seconds: Option<u32>) -> RouteReport {
         varies_by: Vec::new(),
         ignores: Vec::new(),
         bypasses: Vec::new(),
-        separates: Vec::new(),
+        shares: Vec::new(),
         noise: Vec::new(),
         changed_by: Vec::new(),
         would_be_hits: if keep_seconds.is_some() { 38_730 } else { 0 },
@@ -43,7 +43,7 @@ fn route(segments: Vec<Segment>, keep_seconds: Option<u32>) -> RouteReport {
         segments,
         words: Vec::new(),
         selected: Vec::new(),
-        presence: Vec::new(),
+        shared: Vec::new(),
         bypassed: Vec::new(),
         ignored: Vec::new(),
     }
@@ -53,9 +53,13 @@ fn report() -> Report {
     let mut items = route(vec![word("api"), word("items"), Segment::Any(Fold::Number)], Some(60));
     items.varies_by = vec!["header accept-language".to_owned()];
     items.selected = vec![(Sort::Field, "accept-language".to_owned())];
-    items.presence = vec![(Sort::Cookie, "session".to_owned())];
-    items.separates = vec!["cookie session".to_owned()];
-    items.bypassed = vec![(Sort::Field, "authorization".to_owned()), (Sort::Certificate, String::new())];
+    items.shared = vec![(Sort::Cookie, "_ga".to_owned()), (Sort::Cookie, "ab.c".to_owned())];
+    items.shares = vec!["cookie _ga".to_owned(), "cookie ab.c".to_owned()];
+    items.bypassed = vec![
+        (Sort::Field, "authorization".to_owned()),
+        (Sort::Certificate, String::new()),
+        (Sort::Argument, "api_key".to_owned()),
+    ];
     items.bypasses = vec!["header authorization".to_owned(), "certificate".to_owned()];
     let mut search = route(vec![word("search")], Some(10));
     search.ignored = vec!["utm_source".to_owned(), "gclid".to_owned()];
@@ -118,11 +122,37 @@ fn each_line_of_a_cache_has_its_evidence() {
         assert!(line.contains(";  # "), "{line}");
     }
     assert!(text.contains("proxy_cache_valid 200 60s;  # 0 of 38,730 would have been wrong, 12,004 clients"));
-    assert!(text.contains(
-        "proxy_cache_key \"$scheme$http_host$request_uri $has_cookie_session $http_accept_language\";"
-    ));
+    assert!(text.contains("proxy_cache_key \"$scheme$http_host$request_uri $http_accept_language\";"));
     assert!(text.contains("proxy_cache_ignore_args utm_source gclid;"));
-    assert!(text.contains("proxy_no_cache $has_header_authorization $has_certificate;"));
+    let flags =
+        "$has_cookie_not__5fga_not_ab_2ec $has_header_authorization $has_certificate $has_argument_api_key";
+    assert!(text.contains(&format!("proxy_no_cache {flags};")), "{text}");
+    assert!(text.contains("map $arg_api_key $has_argument_api_key { \"\" \"\"; default 1; }"));
+    assert!(text.contains("proxy_cache_credentials public;"));
+}
+
+#[test]
+fn a_request_with_any_cookie_that_is_not_proved_is_passed_on() {
+    let text = text();
+    let map = text.lines().find(|line| line.contains("map $http_cookie $has_cookie_not_"));
+    let expression = map.and_then(|map| map.split('"').find(|part| part.starts_with('~')));
+    let expression = expression.expect("it has one").trim_start_matches('~');
+    for (cookies, is_shared) in [
+        ("_ga=1", true),
+        ("_ga=GA1.2; ab.c=x=y", true),
+        ("ab.c=1;_ga=2;", true),
+        ("ab-c=1", false),
+        ("_ga=1; sid=forged", false),
+        ("sid=forged; _ga=1", false),
+        ("connect.sid=s%3Aforged", false),
+        ("__Host-sid=forged", false),
+        ("_ga", false),
+        ("_ga=1; sid", false),
+        ("x_ga=1", false),
+        ("_GA=1", false),
+    ] {
+        assert_eq!(matches(expression, cookies), is_shared, "{cookies}");
+    }
 }
 
 /// The lines of the location that nginx would choose: exact, else the first expression.

@@ -23,11 +23,25 @@ kinds! {
     PublicForAnonymous Compressed MobileOrDesktop EchoedOrigin OwnPath Pages ChangingEtag WithHead Conditional
     RareRequests OneClient SetsCookie Private OwnLifetime Sorted MembersOnly OneAdmin StaffAndOwner SomePrivate
     Views RandomQuote Toggles VaryLanguage Uuids Articles ApiVersion Clock RarePersonal Greeting MembersArea
-    Ranked Styles SameBody Encoded EncodedSecret Handles
+    Ranked Styles SameBody Encoded EncodedSecret Handles MembersDotted StaffOrders KeyedCatalog OwnTicket OwnRequestor
+    OwnViews EditedInLanguages ForbiddenForMembers
 }
+
+/// The value of a credential that nobody was given.
+const FORGED: &str = "forged";
+
+/// Clients below this number, if they have a session, may see the orders of others.
+const STAFF: usize = 10;
 
 /// Items from here on are pages of the client's own.
 const OWN: usize = 1_000;
+
+impl Kind {
+    /// Whether clients are known by their addresses alone.
+    fn is_by_address(self) -> bool {
+        matches!(self, Kind::OwnTicket | Kind::OwnRequestor | Kind::OwnViews)
+    }
+}
 
 pub struct Client {
     pub number: usize,
@@ -47,6 +61,11 @@ pub struct Client {
 }
 
 impl Client {
+    /// One client in eight has no cookies, of which every other one has those of preferences.
+    fn is_bare(number: usize) -> bool {
+        number % 8 == 3
+    }
+
     pub fn new(number: usize, rng: &mut Rng) -> Client {
         let word = |rng: &mut Rng| format!("{:016x}", rng.u64(..));
         // Two clients in ten share an address with another one.
@@ -54,7 +73,7 @@ impl Client {
         Client {
             number,
             address: IpAddr::V4(Ipv4Addr::new(10, 1, (host / 200) as u8, (host % 200) as u8 + 1)),
-            session: (number % 4 != 3).then(|| word(rng)),
+            session: (number % 4 != 3).then(|| format!("{number}-{}", word(rng))),
             token: word(rng),
             api_key: word(rng),
             tenant: number % 4,
@@ -93,6 +112,49 @@ impl Asked {
 
     pub fn field(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(of, _)| *of == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The session, unless it is forged.
+    fn session(&self) -> Option<&str> {
+        let session = self.cookie("session").or_else(|| self.cookie("connect.sid"));
+        session.filter(|session| !session.contains(FORGED))
+    }
+
+    pub fn argument(&self, name: &str) -> Option<&str> {
+        self.query.as_deref()?.split('&').find_map(|argument| argument.strip_prefix(name)?.strip_prefix('='))
+    }
+
+    fn has_key(&self) -> bool {
+        self.argument("api_key").is_some_and(|key| key != FORGED)
+    }
+
+    /// The same request with forged credentials, or without any.
+    pub fn with_credentials(mut self, forged: bool) -> Asked {
+        let lets_in = |name: &str| matches!(name, "session" | "connect.sid" | "api_key");
+        let change = |pair: &str| -> Option<String> {
+            let name = pair.split('=').next().unwrap_or_default();
+            match (lets_in(name), forged) {
+                (false, _) => Some(pair.to_owned()),
+                (true, true) => Some(format!("{name}={FORGED}")),
+                (true, false) => None,
+            }
+        };
+        let changed =
+            |text: &str, sign: &str| text.split(sign).filter_map(change).collect::<Vec<_>>().join(sign);
+        self.query = self.query.as_deref().map(|query| changed(query, "&"));
+        for (name, value) in &mut self.fields {
+            match *name {
+                "cookie" => *value = changed(value, "; "),
+                "authorization" | "x-api-key" | "x-tenant" => *value = FORGED.to_owned(),
+                _ => {}
+            }
+        }
+        self.fields.retain(|(_, value)| !value.is_empty() && (forged || value != FORGED));
+        if let Some(certificate) = &mut self.certificate {
+            *certificate = FORGED.to_owned();
+        }
+        self.certificate = self.certificate.filter(|_| forged);
+        self
     }
 
     fn takes_gzip(&self) -> bool {
@@ -154,6 +216,8 @@ impl Endpoint {
         let weight = match kind {
             Kind::RareRequests => 0.002,
             Kind::OneClient => 0.3,
+            // Most of its requests have a session.
+            Kind::ForbiddenForMembers => 4.0,
             _ => 0.8 + 0.4 * rng.f64(),
         };
         Endpoint { kind, number, weight, items, period, versions: HashMap::new(), counter: 0 }
@@ -164,6 +228,9 @@ impl Endpoint {
             Kind::OwnPath => client.number,
             Kind::StaffAndOwner if client.number > 1 => client.number,
             Kind::StaffAndOwner => rng.usize(2..40),
+            // Eight of staff have a session, who see the orders of all; a client sees its own one.
+            Kind::StaffOrders if client.number >= STAFF => client.number,
+            Kind::StaffOrders => rng.usize(STAFF..STAFF + 10),
             // Pages of the client's own, that no one asked for while it was watched.
             Kind::Handles if (40..50).contains(&client.number) && rng.u8(..5) == 0 => OWN + rng.usize(..3),
             _ => skewed(rng, self.items),
@@ -173,7 +240,9 @@ impl Endpoint {
             Kind::PersonalByCookie | Kind::CsrfForm | Kind::AbByCookie | Kind::RareLeak | Kind::Greeting => {
                 format!("/{base}")
             }
-            Kind::Campaign | Kind::Pages | Kind::Sorted | Kind::Styles => format!("/{base}"),
+            Kind::Campaign | Kind::Pages | Kind::Sorted | Kind::Styles | Kind::KeyedCatalog => {
+                format!("/{base}")
+            }
             Kind::Uuids => format!("/{base}/6ba7b810-9dad-11d1-80b4-{:012x}", item * 977),
             Kind::Articles => format!("/{base}/{}", article(item)),
             Kind::Handles if item >= OWN => format!("/{base}/{}", ["me", "drafts", "my-page"][item - OWN]),
@@ -196,21 +265,28 @@ impl Endpoint {
                 }
                 Some(query)
             }
+            Kind::KeyedCatalog => Some(format!("page={item}&api_key={}", client.api_key)),
             Kind::Styles => Some(format!("of={item}&style=s{}", rng.u8(..200))),
             Kind::Pages => Some(format!("page={}&per=20", item + 1)),
             Kind::Sorted => Some(format!("of={}&sort={}", item / 2, ["asc", "desc"][item % 2])),
             _ => None,
         };
-        let mut cookies = vec![format!("_ga={}", client.analytics), format!("ab={}", client.ab)];
-        cookies.extend(client.session.as_ref().map(|session| format!("session={session}")));
-        cookies.extend(client.currency.map(|currency| format!("currency={currency}")));
+        let mut cookies = Vec::new();
+        if !Client::is_bare(client.number) {
+            cookies.push(format!("_ga={}", client.analytics));
+        }
+        if client.number % 16 != 3 {
+            cookies.push(format!("ab={}", client.ab));
+            cookies.extend(client.currency.map(|currency| format!("currency={currency}")));
+        }
+        let name = if self.kind == Kind::MembersDotted { "connect.sid" } else { "session" };
+        cookies.extend(client.session.as_ref().map(|session| format!("{name}={session}")));
         let agent = format!(
             "Mozilla/5.0 ({}) Agent/{}",
             if client.agent.is_multiple_of(3) { "iPhone; Mobile" } else { "X11; Linux" },
             client.agent
         );
         let mut fields = vec![
-            ("cookie", cookies.join("; ")),
             ("user-agent", agent),
             ("accept", "*/*".to_owned()),
             ("accept-language", client.language.to_owned()),
@@ -218,6 +294,9 @@ impl Endpoint {
             ("x-request-id", format!("{:x}", rng.u64(..))),
             ("traceparent", format!("00-{:032x}-{:016x}-01", rng.u128(..), rng.u64(..))),
         ];
+        if !cookies.is_empty() && !self.kind.is_by_address() {
+            fields.push(("cookie", cookies.join("; ")));
+        }
         if !client.origin.is_empty() {
             fields.push(("origin", client.origin.to_owned()));
         }
@@ -234,7 +313,7 @@ impl Endpoint {
             _ => {}
         }
         let method = match self.kind {
-            Kind::InvalidatedByPost if rng.u16(..150) == 0 => "POST",
+            Kind::InvalidatedByPost | Kind::EditedInLanguages if rng.u16(..150) == 0 => "POST",
             Kind::WithHead if rng.u8(..3) == 0 => "HEAD",
             _ => "GET",
         };
@@ -245,7 +324,10 @@ impl Endpoint {
             path,
             query,
             fields,
-            address: client.address,
+            address: match self.kind {
+                Kind::OwnTicket => IpAddr::V4(Ipv4Addr::new(10, 2, rng.u8(..4), rng.u8(..))),
+                _ => client.address,
+            },
             certificate,
             item,
         }
@@ -253,7 +335,7 @@ impl Endpoint {
 
     /// On what the response to a request depends, besides time.
     pub fn class(&self, asked: &Asked) -> u64 {
-        let session = asked.cookie("session");
+        let session = asked.session();
         let item = (self.number, asked.item);
         match self.kind {
             Kind::PersonalByCookie | Kind::PublicForAnonymous | Kind::RarePersonal | Kind::Greeting => {
@@ -264,7 +346,14 @@ impl Endpoint {
                     _ => hash(item),
                 }
             }
-            Kind::MembersOnly | Kind::MembersArea => hash((item, session.is_some())),
+            Kind::MembersOnly | Kind::MembersArea | Kind::MembersDotted => hash((item, session.is_some())),
+            Kind::StaffOrders => {
+                let number = session.and_then(|session| session.split('-').next()?.parse::<usize>().ok());
+                hash((item, number.is_some_and(|number| number < STAFF || number == asked.item)))
+            }
+            Kind::KeyedCatalog => hash((item, asked.has_key())),
+            Kind::OwnTicket | Kind::OwnRequestor | Kind::OwnViews => hash((item, asked.address)),
+            Kind::ForbiddenForMembers => hash((item, session)),
             Kind::OneAdmin => hash((item, asked.client == 5 && session.is_some())),
             Kind::Ranked => hash((item, session)),
             Kind::Styles => hash((item, asked.query.as_deref().is_some_and(|query| query.ends_with("=s13")))),
@@ -277,7 +366,9 @@ impl Endpoint {
             Kind::PersonalByAddress => hash((item, asked.address)),
             Kind::PersonalByCertificate => hash((item, &asked.certificate)),
             Kind::AbByCookie => hash((item, asked.cookie("ab"))),
-            Kind::Language | Kind::VaryLanguage => hash((item, asked.field("accept-language"))),
+            Kind::Language | Kind::VaryLanguage | Kind::EditedInLanguages => {
+                hash((item, asked.field("accept-language")))
+            }
             Kind::CurrencyCookie => hash((item, asked.cookie("currency"))),
             Kind::Compressed => hash((item, asked.field("accept-encoding"))),
             Kind::MobileOrDesktop => {
@@ -323,6 +414,12 @@ impl Endpoint {
                 | Kind::PublicForAnonymous
                 | Kind::Views
                 | Kind::MembersArea
+                | Kind::MembersDotted
+                | Kind::StaffOrders
+                | Kind::KeyedCatalog
+                | Kind::OwnTicket
+                | Kind::OwnRequestor
+                | Kind::OwnViews
                 | Kind::Ranked
                 | Kind::SameBody
                 | Kind::EncodedSecret
@@ -359,7 +456,7 @@ impl Endpoint {
                 more = format!(",\"nonce\":\"{noise}{:x}\"", rng.u32(..));
                 class = hash((class, self.counter));
             }
-            Kind::InvalidatedByPost => {
+            Kind::InvalidatedByPost | Kind::EditedInLanguages => {
                 let current = self.versions.entry(item).or_default();
                 if asked.method == "POST" {
                     *current += 1;
@@ -381,10 +478,24 @@ impl Endpoint {
             Kind::SameBody if asked.client.is_multiple_of(3) => status = 403,
             Kind::StaffAndOwner if asked.client > 1 && asked.client != item => status = 403,
             Kind::SomePrivate if item % 25 == 3 && asked.client % 5 != 1 => status = 404,
-            Kind::MembersOnly | Kind::MembersArea | Kind::PersonalByCookie
-                if asked.cookie("session").is_none() =>
+            Kind::MembersOnly | Kind::MembersArea | Kind::MembersDotted | Kind::PersonalByCookie
+                if asked.session().is_none() =>
             {
                 status = 401
+            }
+            Kind::StaffOrders if class == hash(((self.number, item), false)) => status = 403,
+            Kind::KeyedCatalog if !asked.has_key() => status = 401,
+            Kind::OwnTicket => more = format!(",\"requestId\":\"of-{}\"", hash(asked.address)),
+            Kind::OwnRequestor => fields.push(("x-requestor", format!("of {}", asked.address))),
+            Kind::OwnViews => {
+                let count = self.versions.entry(hash((item, asked.address)) as usize).or_default();
+                *count += 1;
+                more = format!(",\"views\":{count}");
+                class = hash((class, *count));
+            }
+            Kind::ForbiddenForMembers if asked.session().is_some() => {
+                fields.push(("cache-control", "no-cache, must-revalidate, max-age=0".to_owned()));
+                is_storable = false;
             }
             Kind::ChangingEtag => fields.push(("etag", format!("\"{noise}\""))),
             Kind::Conditional => {
@@ -446,6 +557,9 @@ impl Endpoint {
             }
             Kind::RareLeak => format!("{{\"feed\":\"text of {item}\",\"version\":{version}{more}}}"),
             Kind::NonceInJson | Kind::EncodedSecret | Kind::SetsCookie | Kind::SameBody => {
+                format!("{{\"item\":{item},\"version\":{version}{more}}}")
+            }
+            Kind::OwnTicket | Kind::OwnRequestor | Kind::OwnViews => {
                 format!("{{\"item\":{item},\"version\":{version}{more}}}")
             }
             Kind::EchoedOrigin => format!("{{\"item\":{item},\"version\":{version}}}"),

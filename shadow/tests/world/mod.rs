@@ -121,7 +121,11 @@ impl Traffic {
         let one = (endpoints[place].kind == Kind::OneClient).then_some(7);
         let mut number = one.unwrap_or_else(|| skewed(rng, self.clients.len()));
         // While it is watched, only clients with a session come; each fourth client has none.
-        if endpoints[place].kind == Kind::MembersArea && number % 4 == 3 {
+        let of_members = matches!(
+            endpoints[place].kind,
+            Kind::MembersArea | Kind::MembersDotted | Kind::StaffOrders | Kind::KeyedCatalog
+        );
+        if of_members && number % 4 == 3 {
             number -= 1;
         }
         (endpoints[place].ask(&self.clients[number], rng), place)

@@ -4,7 +4,7 @@ use super::endpoint::{Asked, Client};
 use super::{Event, History, START, Traffic, skewed};
 use fastrand::Rng;
 use millstream_shadow::report::RouteReport;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 const LIFETIMES: [u32; 7] = [1, 2, 5, 10, 30, 60, 300];
 
@@ -51,11 +51,19 @@ fn key(route: &RouteReport, asked: &Asked) -> Option<String> {
         match label.split_once(' ') {
             Some(("cookie", name)) => asked.cookie(name).map(str::to_owned),
             Some(("header", name)) => asked.field(name).map(str::to_owned),
+            Some(("query", name)) => asked.argument(name).map(str::to_owned),
             _ if label == "certificate" => asked.certificate.clone(),
             _ => None,
         }
     };
     if asked.method != "GET" || route.bypasses.iter().any(|label| value(label).is_some()) {
+        return None;
+    }
+    let is_known = |label: &String| {
+        route.shares.contains(label) || route.varies_by.contains(label) && !route.bypasses.contains(label)
+    };
+    let mut cookies = asked.field("cookie").into_iter().flat_map(|cookies| cookies.split("; "));
+    if !cookies.all(|cookie| is_known(&format!("cookie {}", cookie.split('=').next().unwrap_or_default()))) {
         return None;
     }
     let mut key = format!("{}?", asked.path);
@@ -74,9 +82,6 @@ fn key(route: &RouteReport, asked: &Asked) -> Option<String> {
         route.varies_by.iter().filter(|label| !label.starts_with("query") && !route.bypasses.contains(label))
     {
         key += &format!("|{label}={}", value(label).unwrap_or_default());
-    }
-    for label in &route.separates {
-        key += &format!("|{label}:{}", value(label).is_some());
     }
     Some(key)
 }
@@ -117,6 +122,11 @@ pub fn judge(history: &mut History, seed: u64, budget: f64) -> Score {
             now += rng.u64(0..120);
             let client = &clients[skewed(&mut rng, clients.len())];
             let mut asked = history.endpoints[endpoint].ask(client, &mut rng);
+            // One in five has forged credentials, and one in five none.
+            let tries = rng.u8(..5);
+            if tries < 2 {
+                asked = asked.with_credentials(tries == 0);
+            }
             // One in three tries the URL of another client.
             if let Some(other) = others.last().filter(|_| rng.u8(..3) == 0) {
                 asked = asked.for_that_of(other);
@@ -181,11 +191,17 @@ fn measure(history: &mut History, seed: u64, budget: f64, score: &mut Score) {
     let mut cache: HashMap<String, (u64, u64, u64)> = HashMap::new();
     let mut measured = vec![Measured::default(); history.report.routes.len()];
     let mut of_words: HashMap<usize, usize> = HashMap::new();
+    let mut leaking: BTreeSet<String> = BTreeSet::new();
     for _ in 0..history.events.len() {
         let (asked, place) = traffic.next(&mut history.endpoints, &mut rng);
         let reply = history.endpoints[place].respond(&asked, traffic.now + 2, &mut rng);
         if asked.method == "POST" {
-            cache.retain(|key, _| !key.starts_with(&format!("{}?", asked.path)));
+            // What it invalidates is what a GET by the same client would get.
+            let mut get = asked.clone();
+            get.method = "GET";
+            let found = history.report.route_of(0, asked.path.as_bytes());
+            let key = found.and_then(|number| key(&history.report.routes[number], &get));
+            key.map(|key| cache.remove(&key));
         }
         if asked.method != "GET" {
             continue;
@@ -201,9 +217,7 @@ fn measure(history: &mut History, seed: u64, budget: f64, score: &mut Score) {
         let Some(key) = key(route, &asked).filter(|_| found.is_some()) else { continue };
         match cache.get(&key) {
             Some((until, class, version)) if *until > traffic.now => {
-                score
-                    .leaks
-                    .extend((*class != reply.class).then(|| format!("{seed}: {} (replay)", route.route)));
+                leaking.extend((*class != reply.class).then(|| format!("{seed}: {} (replay)", route.route)));
                 measured[number].hits += 1;
                 measured[number].stale += u64::from(*version != reply.version);
             }
@@ -214,6 +228,7 @@ fn measure(history: &mut History, seed: u64, budget: f64, score: &mut Score) {
             _ => {}
         }
     }
+    score.leaks.extend(leaking);
     let (mut hits, mut stale) = (0, 0);
     for (number, of) in measured.iter().enumerate().filter(|(_, of)| of.requests >= 500) {
         let route = &history.report.routes[number];

@@ -1,0 +1,217 @@
+//! What requests with credentials got, compared with what requests without any got for the same key.
+//!
+//! What a credential lets through is shared only if it made no difference: a page for members only is the same for all of
+//! them, so comparing clients with each other would not show that it is guarded. A difference counts once the response without
+//! a credential is the same before and after it, so that a change is none. Before: `dimension`, `seen`; next: `plan`.
+
+use crate::dimension::Dimensions;
+use crate::seen::Seen;
+
+/// Equal pairs, and clients among them, after which a credential makes no difference.
+const ENOUGH: u32 = 100;
+const ENOUGH_CLIENTS: u32 = 8;
+
+/// A credential that fewer than one in so many requests carry is not worth a proof.
+const RARE: u32 = 20;
+
+/// Sets of credentials that are counted.
+const MOST_SETS: usize = 64;
+
+/// Of one URL: keys whose responses without credentials are kept, and responses that wait for the next one.
+const MOST_KEYS: usize = 8;
+const MOST_WAITING: usize = 4;
+
+/// Requests that carried the same credentials, and no others.
+#[derive(Debug, Clone, Copy)]
+struct Set {
+    carried: u64,
+    equal: u32,
+    differing: u32,
+    /// Bits of clients with equal pairs.
+    clients: u64,
+}
+
+#[derive(Default)]
+pub(crate) struct Credentials {
+    sets: Vec<Set>,
+    /// There were more sets than are counted: nothing is proved.
+    is_full: bool,
+    /// Requests without any credential that got a response that may be stored.
+    pub(crate) without: u32,
+}
+
+/// What was found of the credentials of a route, as bits of dimensions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Proof {
+    /// Requests with these got what requests without any credential got.
+    pub(crate) harmless: u64,
+    /// With these they got something else.
+    pub(crate) differing: u64,
+}
+
+impl Credentials {
+    pub(crate) fn clear(&mut self) {
+        *self = Credentials::default();
+    }
+
+    fn add(&mut self, carried: u64, client: u32, differs: bool) {
+        let at = match self.sets.iter().position(|set| set.carried == carried) {
+            Some(at) => at,
+            None if self.sets.len() == MOST_SETS => {
+                let rarest = (0..MOST_SETS)
+                    .filter(|at| self.sets[*at].differing == 0)
+                    .min_by_key(|at| self.sets[*at].equal);
+                let Some(rarest) = rarest else {
+                    self.is_full = true;
+                    return;
+                };
+                self.sets[rarest] = Set { carried, equal: 0, differing: 0, clients: 0 };
+                rarest
+            }
+            None => {
+                self.sets.push(Set { carried, equal: 0, differing: 0, clients: 0 });
+                self.sets.len() - 1
+            }
+        };
+        let set = &mut self.sets[at];
+        if differs {
+            set.differing = set.differing.saturating_add(1);
+        } else {
+            set.equal = set.equal.saturating_add(1);
+            set.clients |= 1 << (client / 2 % 64);
+        }
+    }
+
+    /// Of the credentials that came together with a difference, the one that it follows most closely is its reason; then those
+    /// without it are looked at alone.
+    pub(crate) fn proof(&self, dimensions: &Dimensions) -> Proof {
+        let mut proof = Proof::default();
+        while let Some(reason) = self.reason(dimensions, proof.differing) {
+            proof.differing |= 1 << reason;
+        }
+        if self.is_full {
+            return proof;
+        }
+        for (number, dimension) in dimensions.list.iter().enumerate() {
+            let bit = 1 << number;
+            let (mut equal, mut clients) = (0_u32, 0_u64);
+            for set in self.sets.iter().filter(|set| set.carried & proof.differing == 0) {
+                if set.carried & bit != 0 {
+                    equal = equal.saturating_add(set.equal);
+                    clients |= set.clients;
+                }
+            }
+            let is_proved = equal >= ENOUGH && clients.count_ones() >= ENOUGH_CLIENTS;
+            let is_worth_it = dimension.present.saturating_mul(RARE) >= dimensions.requests;
+            if is_proved && is_worth_it && dimension.has_name() {
+                proof.harmless |= bit;
+            }
+        }
+        proof
+    }
+
+    fn reason(&self, dimensions: &Dimensions, known: u64) -> Option<usize> {
+        let rate = |number: usize| {
+            let (mut equal, mut differing) = (0_u64, 0_u64);
+            let with = |set: &&Set| set.carried & known == 0 && set.carried & (1 << number) != 0;
+            for set in self.sets.iter().filter(with) {
+                equal += u64::from(set.equal);
+                differing += u64::from(set.differing);
+            }
+            (differing > 0).then(|| differing as f64 / (equal + differing) as f64)
+        };
+        let rank = |number: usize| dimensions.list[number].rank();
+        let rates = (0..dimensions.list.len()).filter_map(|number| Some((number, rate(number)?)));
+        rates
+            .min_by(|one, other| other.1.total_cmp(&one.1).then_with(|| rank(one.0).cmp(&rank(other.0))))
+            .map(|(number, _)| number)
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Credentials>() + self.sets.capacity() * size_of::<Set>()
+    }
+}
+
+/// A response to a request with credentials that was not what the latest one without got.
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    carried: u64,
+    meaning: u64,
+    client: u32,
+    is_storable: bool,
+}
+
+/// The latest response without credentials for one key.
+struct Without {
+    key: u64,
+    meaning: u64,
+    at: u64,
+    is_storable: bool,
+    waiting: Vec<Waiting>,
+    /// When the latest one that waits has ended.
+    latest: u64,
+}
+
+/// The responses for one URL that are compared.
+#[derive(Default)]
+pub(crate) struct Comparison {
+    list: Vec<Without>,
+}
+
+impl Comparison {
+    pub(crate) fn clear(&mut self) {
+        self.list.clear();
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        let waiting: usize = self.list.iter().map(|of| of.waiting.capacity() * size_of::<Waiting>()).sum();
+        self.list.capacity() * size_of::<Without>() + waiting
+    }
+
+    /// `key`: that of the cache. `carried`: the credentials of the request.
+    pub(crate) fn add(
+        &mut self,
+        key: u64,
+        carried: u64,
+        seen: &Seen,
+        meaning: u64,
+        credentials: &mut Credentials,
+    ) {
+        let known = self.list.iter_mut().find(|of| of.key == key);
+        if carried != 0 {
+            let Some(of) = known else { return };
+            let response = Waiting { carried, meaning, client: seen.client, is_storable: seen.is_storable };
+            // Only what may be stored is shared, so other responses prove nothing.
+            if of.meaning == meaning && of.is_storable == seen.is_storable {
+                if seen.is_storable {
+                    credentials.add(carried, seen.client, false);
+                }
+            } else if seen.sent >= of.at && of.waiting.len() < MOST_WAITING {
+                of.waiting.push(response);
+                of.latest = of.latest.max(seen.at);
+            }
+            return;
+        }
+        credentials.without = credentials.without.saturating_add(u32::from(seen.is_storable));
+        let (meaning, at, is_storable) = (meaning, seen.at, seen.is_storable);
+        let Some(of) = known else {
+            if self.list.len() < MOST_KEYS {
+                self.list.push(Without { key, meaning, at, is_storable, waiting: Vec::new(), latest: 0 });
+            }
+            return;
+        };
+        // Requests that overlap say nothing about the order of a change.
+        if seen.sent < of.latest {
+            return;
+        }
+        let is_unchanged = of.meaning == meaning && of.is_storable == is_storable;
+        for waiting in of.waiting.drain(..) {
+            if is_unchanged {
+                credentials.add(waiting.carried, waiting.client, true);
+            } else if waiting.meaning == meaning && waiting.is_storable && is_storable {
+                credentials.add(waiting.carried, waiting.client, false);
+            }
+        }
+        (of.meaning, of.at, of.is_storable, of.latest) = (meaning, at, is_storable, 0);
+    }
+}
