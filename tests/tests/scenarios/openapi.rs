@@ -24,7 +24,8 @@ const TEMPLATE: &str = site! {
         location / {
             status_zone a; limit_req zone=a burst=100 nodelay; limit_conn a 10;
             proxy_pass http://a; proxy_cache a; proxy_cache_valid 200 1h; proxy_cache_key $uri;
-        }"
+        }
+        location /shadow { proxy_pass http://a; shadow on; }"
 };
 
 /// A server whose every zone, upstream and cache is called `a`.
