@@ -16,7 +16,7 @@ use millstream_net::{clock, terminal};
 use millstream_server::shadow_zone::ShadowZone;
 use millstream_shadow::Report;
 use millstream_shadow::configuration::Front;
-use replay::{Log, Replay};
+use replay::{Log, LogReplay};
 use rustix::termios::tcgetwinsize;
 use signal_hook::consts::{SIGQUIT, SIGTERM};
 use signal_hook::low_level::raise;
@@ -40,7 +40,7 @@ const BELOW: usize = 3;
 struct Observed {
     zone: Arc<ShadowZone>,
     ended: Sender<()>,
-    replay: Option<Replay>,
+    replay: Option<LogReplay>,
 }
 
 pub fn run(shadow: &ShadowUrl) -> ExitCode {

@@ -14,6 +14,9 @@ const ENOUGH_CLIENTS: u32 = 8;
 /// A credential that fewer than one in so many requests carry is not worth a proof.
 const RARE: u32 = 20;
 
+/// New pairs after which it is looked for what they prove.
+const LESSON: u32 = 32;
+
 /// Sets of credentials that are counted.
 const MOST_SETS: usize = 64;
 
@@ -36,6 +39,8 @@ pub(crate) struct Credentials {
     sets: Vec<Set>,
     /// There were more sets than are counted: nothing is proved.
     is_full: bool,
+    /// Pairs since the last lesson.
+    fresh: u32,
     /// Requests without any credential that got a response that may be stored.
     pub(crate) without: u32,
 }
@@ -74,12 +79,22 @@ impl Credentials {
             }
         };
         let set = &mut self.sets[at];
+        self.fresh += if differs { LESSON } else { 1 };
         if differs {
             set.differing = set.differing.saturating_add(1);
         } else {
             set.equal = set.equal.saturating_add(1);
             set.clients |= 1 << (client / 2 % 64);
         }
+    }
+
+    /// Whether there are so many new pairs, or a difference, that something may be learned.
+    pub(crate) fn is_due(&mut self) -> bool {
+        let is_due = self.fresh >= LESSON;
+        if is_due {
+            self.fresh = 0;
+        }
+        is_due
     }
 
     /// Of the credentials that came together with a difference, the one that it follows most closely is its reason; then those

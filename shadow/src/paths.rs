@@ -128,9 +128,10 @@ impl Paths {
         }
         let leaf = &mut self.nodes[node as usize];
         leaf.requests = leaf.requests.saturating_add(1);
-        let (requests, parent) = (leaf.requests, leaf.parent);
-        if requests == TRIED && self.may_fold(parent) && self.are_alike(parent, &form) {
-            self.fold_words(parent);
+        if leaf.requests == TRIED
+            && let Some(above) = self.foldable(key, node, &form)
+        {
+            self.fold_words(above);
             return Found::Rest;
         }
         let leaf = &self.nodes[node as usize];
@@ -139,6 +140,37 @@ impl Paths {
             None if leaf.requests >= FEWEST_REQUESTS => Found::Due(node),
             None => Found::Rest,
         }
+    }
+
+    /// The node above a leaf whose words are to be folded: they are many, and what they have in the leaf's place behaves alike.
+    fn foldable(&self, key: &Key, leaf: u32, form: &impl Fn(u32) -> Option<u64>) -> Option<u32> {
+        let (mut node, mut rest) = (leaf, Vec::new());
+        loop {
+            let of = &self.nodes[node as usize];
+            if of.parent == NONE {
+                return None;
+            }
+            let is_word = matches!(of.segment, Segment::Word(_));
+            if is_word && self.may_fold(of.parent) && self.are_alike(key, of.parent, &rest, form) {
+                return Some(of.parent);
+            }
+            rest.insert(0, &of.segment);
+            node = of.parent;
+        }
+    }
+
+    /// The node that a path leads to from another one.
+    fn below(&self, key: &Key, mut node: u32, path: &[&Segment]) -> Option<u32> {
+        for segment in path {
+            node = match segment {
+                Segment::Word(word) => *self.children.get(&(node, key.bytes(word)))?,
+                Segment::Any(fold) => self.nodes[node as usize].any[*fold as usize],
+            };
+            if node == NONE {
+                return None;
+            }
+        }
+        Some(node)
     }
 
     fn may_fold(&self, parent: u32) -> bool {
@@ -265,11 +297,18 @@ impl Paths {
         requests >= HEAVY / 2 && u64::from(requests) * 10 >= u64::from(all)
     }
 
-    fn are_alike(&self, parent: u32, form: &impl Fn(u32) -> Option<u64>) -> bool {
+    fn are_alike(
+        &self,
+        key: &Key,
+        parent: u32,
+        rest: &[&Segment],
+        form: &impl Fn(u32) -> Option<u64>,
+    ) -> bool {
         let all: u32 = self.words_below(parent).map(|(_, child)| self.nodes[child as usize].requests).sum();
         let light = self.words_below(parent).filter(|(_, child)| !self.is_heavy(*child, all));
+        let leaf = |child: u32| self.below(key, child, rest);
         let forms: Vec<u64> =
-            light.filter_map(|(_, child)| form(self.nodes[child as usize].route?)).collect();
+            light.filter_map(|(_, child)| form(self.nodes[leaf(child)? as usize].route?)).collect();
         let Some(first) = forms.first() else { return false };
         forms.len() >= FEWEST_ALIKE && forms.iter().all(|form| form == first)
     }
@@ -507,6 +546,20 @@ mod tests {
         assert_eq!(&*words("/items/hat-cx/parts/4"), b"hat-cx");
         let new = tree.ask("/items/new", 1).expect("it is a route");
         assert!(tree.paths.words(tree.nodes[new as usize], b"/items/new").is_empty());
+    }
+
+    #[test]
+    fn words_in_the_middle_of_paths_are_folded_too() {
+        let mut tree = Tree::new(true);
+        for round in 0..20 {
+            for item in 0..60_u8 {
+                let slug = format!("{}-{}-post", (b'a' + item % 20) as char, (b'a' + item / 20) as char);
+                tree.ask(&format!("/posts/{slug}/"), round);
+                tree.ask(&format!("/posts/{slug}/raw/"), round);
+            }
+        }
+        assert_eq!(tree.asked("/posts/a-b-post/"), "/posts/{word}/");
+        assert_eq!(tree.asked("/posts/a-b-post/raw/"), "/posts/{word}/raw/");
     }
 
     #[test]

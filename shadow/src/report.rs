@@ -11,7 +11,7 @@ use crate::route::Route;
 use crate::shadow::{REST, Shadow};
 use crate::simulation::EXPLICIT;
 use crate::statistics::{Mix, ratio_interval};
-use crate::verdict::{Keys, Reason, Verdict};
+use crate::verdict::{Keys, MANY_REQUESTS, Reason, Verdict};
 use serde::Serialize;
 
 /// What this file is, and which version of it.
@@ -117,7 +117,7 @@ pub struct RouteReport {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Needs {
-    /// More requests.
+    /// More requests; 100,000 stands for many.
     pub requests: u64,
     /// More clients.
     pub clients: u64,
@@ -388,6 +388,12 @@ fn reason(route: &Route, verdict: &Verdict, budget: f64) -> String {
     };
     let differs = labels(&mut verdict.findings.iter().map(|finding| finding.dimension));
     match &verdict.reason {
+        Reason::Keep if outcomes.bound() > budget => format!(
+            "as long as the API allows; {} of {} would-be hits older than what it returned then, {} clients",
+            outcomes.stale,
+            outcomes.hits,
+            route.clients()
+        ),
         Reason::Keep => {
             let bound = outcomes.bound();
             format!(
@@ -430,6 +436,7 @@ fn reason(route: &Route, verdict: &Verdict, budget: f64) -> String {
         Reason::Needs { .. } if outcomes.hits > 0 && outcomes.shared == 0 => {
             "needs requests of other clients for the same URLs".to_owned()
         }
+        Reason::Needs { requests: MANY_REQUESTS.., .. } => "needs many more requests".to_owned(),
         Reason::Needs { requests, clients: 0 } => format!("needs about {requests} more requests"),
         Reason::Needs { requests, clients } => {
             format!("needs about {requests} more requests and {clients} or more other clients")

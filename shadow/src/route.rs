@@ -150,6 +150,12 @@ impl Route {
         Plan::learn(&self.dimensions, &self.pairs, &self.circumstances())
     }
 
+    /// Whether each response that may be stored says `public` and how long it is fresh.
+    pub(crate) fn is_declared(&self) -> bool {
+        let tally = &self.tally;
+        tally.good > 0 && tally.public == tally.good && tally.explicit == tally.good
+    }
+
     /// Who asked, at the least and at the most.
     pub(crate) fn who(&self, key: &Key, values: &[u32]) -> (u32, u32) {
         let address = values.first().copied().unwrap_or(0);
@@ -312,6 +318,18 @@ impl Route {
         }
     }
 
+    /// Whether other credentials are harmless now than before, and nothing else was learned.
+    fn learn_of_credentials(&mut self) -> bool {
+        let plan = self.lesson();
+        let is_new =
+            plan.harmless != self.plan.harmless && plan == Plan { harmless: plan.harmless, ..self.plan };
+        if is_new {
+            self.plan = plan;
+            self.restart();
+        }
+        is_new
+    }
+
     fn restart(&mut self) {
         self.generation += 1;
         self.evidence = Evidence::default();
@@ -330,6 +348,10 @@ impl Route {
         let cache_key = self.plan.key(key, url, &seen.values);
         let carried = present(self.dimensions.credentials & !self.plan.selected, &seen.values);
         entry.comparison.add(cache_key, carried, seen, meaning, &mut self.credentials);
+        if self.credentials.is_due() && self.learn_of_credentials() {
+            // Other requests are passed on from now on.
+            return false;
+        }
         if self.passes(&seen.values) {
             entry.requests += 1;
             self.passed += 1;

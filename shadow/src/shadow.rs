@@ -82,7 +82,7 @@ pub struct Sampled {
 }
 
 /// What a response belongs to.
-struct Place {
+struct SampledUrl {
     route: u32,
     generation: u32,
     url: u64,
@@ -303,12 +303,12 @@ impl Shadow {
         seen.meaning.ordered = self.key.pair(seen.meaning.ordered, head.meaning.ordered);
         seen.meaning.unordered = self.key.pair(seen.meaning.unordered, head.meaning.unordered);
         let place =
-            Place { route: number, generation: sampled.generation, url: sampled.url, words: sampled.words };
+            SampledUrl { route: number, generation: sampled.generation, url: sampled.url, words: sampled.words };
         self.observe(place, sampled.paths, seen);
     }
 
-    fn observe(&mut self, place: Place, paths: [u64; 2], seen: Seen) {
-        let Place { route: number, generation, url, words } = place;
+    fn observe(&mut self, place: SampledUrl, paths: [u64; 2], seen: Seen) {
+        let SampledUrl { route: number, generation, url, words } = place;
         let key = &self.key;
         let route = &mut self.routes[number as usize];
         let (plan, is_new) = (route.plan, !self.sample.entries.contains_key(&url));

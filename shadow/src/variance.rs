@@ -21,6 +21,9 @@ const ENOUGH: u64 = 30;
 /// Pairs of different clients with the same preferences that prove that these are the reason.
 const ENOUGH_SAME: u64 = 100;
 
+/// Parts of its strength by which one explanation is no better than another one.
+const CLOSE: f64 = 0.03;
+
 /// Dimensions that one explanation has at most.
 const MOST: usize = 6;
 
@@ -85,7 +88,7 @@ fn explained_by(
         let best = (0..tests.len()).filter(|test| discovered[*test]).min_by(|one, other| {
             let rank = |test: usize| dimensions.list[tests[test].dimension].rank();
             // What always differs together explains equally well.
-            let are_close = (strength(*one) - strength(*other)).abs() <= 1e-6 * strength(*one).abs();
+            let are_close = (strength(*one) - strength(*other)).abs() <= CLOSE * strength(*one).abs();
             if are_close {
                 rank(*one).cmp(&rank(*other))
             } else {

@@ -23,6 +23,9 @@ const ENOUGH_KEYS: u32 = 5;
 /// Hits after which a rate of stale ones is known well enough to call it too high.
 const ENOUGH_HITS: u64 = 200;
 
+/// More requests than this are just many.
+pub(crate) const MANY_REQUESTS: u64 = 100_000;
+
 /// Responses after which it is known that a plan leaves none to share.
 const FEWEST_PLANNED: u32 = 100;
 
@@ -146,7 +149,9 @@ impl Verdict {
             let outcomes = evidence[*lifetime];
             let is_safe = outcomes.leaks == 0 && outcomes.shared >= ENOUGH_SHARED;
             let has_words = || !is_of_words || !keys.words(*lifetime).is_empty();
-            if is_safe && has_clients && is_learned && has_words() && outcomes.bound() <= budget {
+            // How old a response may be is the API's to say (RFC 9111 §4.2).
+            let is_fresh = outcomes.bound() <= budget || *lifetime == EXPLICIT && route.is_declared();
+            if is_safe && has_clients && is_learned && has_words() && is_fresh {
                 return verdict(Reason::Keep, Some((*lifetime, *seconds)), outcomes);
             }
         }
@@ -208,7 +213,7 @@ fn insufficient(
     let of = |lifetime: usize| evidence[lifetime];
     let shortest =
         candidates.iter().map(|(lifetime, _)| of(*lifetime)).find(|outcomes| outcomes.hits >= ENOUGH_HITS);
-    if let Some(shortest) = shortest {
+    if let Some(shortest) = shortest.filter(|of| of.leaks > 0 || !route.is_declared()) {
         let wrong = shortest.stale + shortest.leaks;
         // If even a fifth of the budget more would not have been enough, more requests will not help.
         if shortest.hits >= ENOUGH_HITS && wrong as f64 > 3.0 + 1.5 * budget * shortest.hits as f64 {
@@ -216,18 +221,21 @@ fn insufficient(
         }
     }
     let wanted = (3.0 / budget).ceil().max(ENOUGH_SHARED as f64);
-    let best = candidates.iter().map(|(lifetime, _)| of(*lifetime)).filter(|outcomes| outcomes.leaks == 0);
-    let best =
-        best.max_by_key(|outcomes| outcomes.hits.saturating_sub(outcomes.stale * 1_000)).unwrap_or_default();
     let simulated: u64 = keys.entries.iter().map(|entry| u64::from(entry.requests)).sum();
-    let per_hit = (simulated.max(1) as f64 / best.hits.max(1) as f64).clamp(1.0, 1_000.0);
     let sampled = route.requests as f64 / f64::from(route.tally.sampled.max(1));
-    let missing = (wanted * (1 + best.stale) as f64 - best.hits as f64).max(1.0);
-    let unshared = match best.shared {
-        0 => 0.0,
-        shared => ENOUGH_SHARED.saturating_sub(shared) as f64 * best.hits as f64 / shared as f64,
+    let missing = |outcomes: &Outcomes| {
+        let per_hit = simulated.max(1) as f64 / outcomes.hits.max(1) as f64;
+        let hits = (wanted * (1 + outcomes.stale) as f64 - outcomes.hits as f64).max(1.0);
+        let unshared = match outcomes.shared {
+            0 => 0.0,
+            shared => ENOUGH_SHARED.saturating_sub(shared) as f64 * outcomes.hits as f64 / shared as f64,
+        };
+        let requests = (hits.max(unshared) * per_hit * sampled.max(1.0)).ceil();
+        requests.min(MANY_REQUESTS as f64) as u64
     };
-    let requests = (missing.max(unshared) * per_hit * sampled.clamp(1.0, 1_000.0)).ceil() as u64;
+    let safe = candidates.iter().map(|(lifetime, _)| of(*lifetime)).filter(|outcomes| outcomes.leaks == 0);
+    let best = safe.min_by_key(missing).unwrap_or_default();
+    let requests = missing(&best);
     // Requests of one client for what is its own are no evidence for sharing.
     let other = u64::from(best.shared == 0 || !route.has_several_clients_of_each_value());
     let clients = u64::from(ENOUGH_CLIENTS.saturating_sub(route.clients())).max(other);

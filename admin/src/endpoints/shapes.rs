@@ -298,20 +298,9 @@ pub(super) const SHAPES: &[(&str, MadeOf)] = &[
             ("millstream", "string"),
             ("duration_seconds", "number"),
             ("stale_budget", "number"),
-            ("totals", "ShadowTotals"),
+            ("totals", "{number}"),
             ("locations", "[string]"),
             ("routes", "[ShadowRoute]"),
-        ]),
-    ),
-    (
-        "ShadowTotals",
-        Fields(&[
-            ("requests", "count"),
-            ("requests_of_other_routes", "count"),
-            ("routes", "count"),
-            ("cached_routes", "count"),
-            ("api_seconds", "number"),
-            ("saved_seconds", "number"),
         ]),
     ),
     (

@@ -22,7 +22,7 @@ pub(super) struct Log {
 }
 
 /// Ends the replay when dropped.
-pub(super) struct Replay {
+pub(super) struct LogReplay {
     id: Pid,
     has_ended: Arc<AtomicBool>,
 }
@@ -46,11 +46,11 @@ impl Log {
     }
 
     /// `None`, with an error printed, if it cannot be started. The end of the log is that of shadow.
-    pub(super) fn replay(self) -> Option<Replay> {
+    pub(super) fn replay(self) -> Option<LogReplay> {
         self.start().inspect_err(|error| end::tell(&format!("--log cannot be replayed: {error}"))).ok()
     }
 
-    fn start(self) -> io::Result<Replay> {
+    fn start(self) -> io::Result<LogReplay> {
         let mut bench = Command::new(env::current_exe()?);
         bench.args(["bench", "--log", "-", "--log-clients", "--warm-up", "0s", &self.url]);
         // Its figures are those of a proxy that observes, which nobody asks for.
@@ -66,11 +66,11 @@ impl Log {
             }
             _ = raise(SIGQUIT);
         })?;
-        Ok(Replay { id, has_ended })
+        Ok(LogReplay { id, has_ended })
     }
 }
 
-impl Drop for Replay {
+impl Drop for LogReplay {
     fn drop(&mut self) {
         if !self.has_ended.load(Ordering::SeqCst) {
             // It may have ended in this moment.
