@@ -20,7 +20,11 @@ pub(crate) async fn report(request: &Request) -> Result<Report, ApiRefusal> {
     };
     let shadows = &request.generation.shared.zones.shadows;
     let zone = shadows.zone().cloned().ok_or_else(|| {
-        ApiRefusal::new(404, "ShadowOff", "no location is observed: write \"shadow on;\" in one that passes requests on")
+        ApiRefusal::new(
+            404,
+            "ShadowOff",
+            "no location is observed: write \"shadow on;\" in one that passes requests on",
+        )
     })?;
     // It takes a while, which no worker has.
     Ok(blocking::run(move || zone.report(budget)).await)
@@ -41,9 +45,16 @@ mod tests {
 
     #[test]
     fn a_budget_is_a_share_above_zero() {
-        for (text, expected) in
-            [("0.1%", Some(0.001)), ("0.001", Some(0.001)), ("1", Some(1.0)), ("0", None), ("2", None), ("-1%", None), ("", None), ("1e-3", None)]
-        {
+        for (text, expected) in [
+            ("0.1%", Some(0.001)),
+            ("0.001", Some(0.001)),
+            ("1", Some(1.0)),
+            ("0", None),
+            ("2", None),
+            ("-1%", None),
+            ("", None),
+            ("1e-3", None),
+        ] {
             assert_eq!(share(text.as_bytes()), expected, "{text}");
         }
     }

@@ -83,7 +83,8 @@ pub fn refusal(front: &Front, caching: Option<&Caching>, loaded: &Loaded) -> Opt
     let mut told: Vec<String> = Vec::new();
     for finding in errors {
         let line = finding.span.map(|span| String::from_utf8_lossy(loaded.sources.line(span)));
-        let option = line.and_then(|line| given::behind(front, caching, &line)).map(|option| format!("{option}: "));
+        let option =
+            line.and_then(|line| given::behind(front, caching, &line)).map(|option| format!("{option}: "));
         let help = finding.help.as_ref().map(|help| {
             // The directives that a user of the options writes as options.
             let help =

@@ -9,6 +9,7 @@ use crate::request::{ConnectionFacts, Request};
 use crate::route::server_name::HostTable;
 use crate::shadow_zone::Shadows;
 use crate::status_zones::StatusZones;
+use crate::verified::VerifiedLocations;
 use crate::worker::Worker;
 use millstream_acme::Acme;
 use millstream_conf::load_text;
@@ -50,12 +51,8 @@ pub(crate) fn worker(http: &str) -> Rc<Worker> {
             requests: Vec::new(),
             connections: Vec::new(),
             status: StatusZones::of(conf, &registry),
-<<<<<<< HEAD
             shadows: Shadows::default(),
-=======
-            shadows: Default::default(),
-            verified: Default::default(),
->>>>>>> verify
+            verified: VerifiedLocations::default(),
         },
         logs: SharedLogs {
             main: ErrorLogs::new(Vec::new()),

@@ -26,7 +26,9 @@ impl Watched {
     /// The final head of the response.
     pub fn head(&mut self, status: u16, fields: Fields<'_>) {
         // What follows 101 is no response.
-        let Some(sampled) = self.sampled.as_mut().filter(|_| status != 101) else { return self.sampled = None };
+        let Some(sampled) = self.sampled.as_mut().filter(|_| status != 101) else {
+            return self.sampled = None;
+        };
         sampled.response(status, pairs(fields), now());
         if sampled.is_stream() {
             // Its end may never come.

@@ -8,6 +8,7 @@
 mod world;
 
 use millstream_shadow::configuration::Front;
+use millstream_shadow::{Ending, Key, Limits, Shadow};
 use std::io::Write;
 use world::replay::{Score, judge};
 
@@ -66,58 +67,68 @@ fn busy() -> u64 {
     text.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
+/// CPU time per request in nanoseconds, how many were sampled, and what is known of them.
+fn observed(
+    made: &[(String, String)],
+    limits: Limits,
+    requests: u64,
+    body: &[u8],
+    coding: &str,
+) -> (f64, u64, Shadow) {
+    let mut shadow = Shadow::new(Key::random(), limits);
+    let mut sampled = 0_u64;
+    let begin = busy();
+    for number in 0..requests {
+        let (path, session) =
+            &made[(number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % made.len() as u64) as usize];
+        let fields: [(&[u8], &[u8]); 9] = [
+            (b"host", b"api.example.com"),
+            (b"user-agent", b"Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/140.0"),
+            (b"accept", b"application/json"),
+            (b"accept-language", b"en-US,en;q=0.9"),
+            (b"accept-encoding", b"gzip, br"),
+            (b"cookie", session.as_bytes()),
+            (b"referer", b"https://example.com/page"),
+            (b"sec-fetch-mode", b"cors"),
+            (b"x-request-id", path.as_bytes()),
+        ];
+        let request = millstream_shadow::Request {
+            location: 0,
+            method: b"GET",
+            is_tls: true,
+            host: b"api.example.com",
+            path: path.as_bytes(),
+            query: Some(b"view=full"),
+            client: std::net::IpAddr::from([10, 0, (number % 500 / 250) as u8, (number % 250) as u8]),
+            certificate: None,
+        };
+        let now = world::START + number / 10;
+        if let Some(mut of) = shadow.sent(&request, fields.into_iter(), now) {
+            sampled += 1;
+            let head: [(&[u8], &[u8]); 3] = [
+                (b"content-type", b"application/json"),
+                (b"x-powered-by", b"api"),
+                (b"content-encoding", coding.as_bytes()),
+            ];
+            of.response(200, head.into_iter(), now + 5);
+            body.chunks(1_448).for_each(|piece| of.piece(piece));
+            shadow.ended(*of, Ending::Whole, now + 5);
+        }
+    }
+    ((busy() - begin) as f64 / requests as f64, sampled, shadow)
+}
+
 /// Costs in CPU time and memory.
 fn bench() {
-    use millstream_shadow::{Ending, Key, Limits, Shadow};
     const REQUESTS: u64 = 1_000_000;
     const URLS: u64 = 100_000;
-    let start = world::START;
     let body = json(4_096);
     // Made before, so that only shadow is measured.
     let made: Vec<(String, String)> = (0..URLS)
         .map(|number| (format!("/api/items/{number}"), format!("session=a{}; ab=b", number % 500)))
         .collect();
     let run = |limits: Limits, requests: u64, urls: u64, body: &[u8], coding: &str| {
-        let mut shadow = Shadow::new(Key::random(), limits);
-        let mut sampled = 0_u64;
-        let begin = busy();
-        for number in 0..requests {
-            let (path, session) = &made[(number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % urls) as usize];
-            let fields: [(&[u8], &[u8]); 9] = [
-                (b"host", b"api.example.com"),
-                (b"user-agent", b"Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/140.0"),
-                (b"accept", b"application/json"),
-                (b"accept-language", b"en-US,en;q=0.9"),
-                (b"accept-encoding", b"gzip, br"),
-                (b"cookie", session.as_bytes()),
-                (b"referer", b"https://example.com/page"),
-                (b"sec-fetch-mode", b"cors"),
-                (b"x-request-id", path.as_bytes()),
-            ];
-            let request = millstream_shadow::Request {
-                location: 0,
-                method: b"GET",
-                is_tls: true,
-                host: b"api.example.com",
-                path: path.as_bytes(),
-                query: Some(b"view=full"),
-                client: std::net::IpAddr::from([10, 0, (number % 500 / 250) as u8, (number % 250) as u8]),
-                certificate: None,
-            };
-            let now = start + number / 10;
-            if let Some(mut of) = shadow.sent(&request, fields.into_iter(), now) {
-                sampled += 1;
-                let head: [(&[u8], &[u8]); 3] = [
-                    (b"content-type", b"application/json"),
-                    (b"x-powered-by", b"api"),
-                    (b"content-encoding", coding.as_bytes()),
-                ];
-                of.response(200, head.into_iter(), now + 5);
-                body.chunks(1_448).for_each(|piece| of.piece(piece));
-                shadow.ended(*of, Ending::Whole, now + 5);
-            }
-        }
-        ((busy() - begin) as f64 / requests as f64, sampled, shadow)
+        observed(&made[..urls as usize], limits, requests, body, coding)
     };
     let plain = "identity";
     let (time, sampled, _) = run(Limits { sampled_per_second: 0 }, REQUESTS, URLS, body.as_bytes(), plain);

@@ -31,6 +31,7 @@ mod route;
 mod sample;
 mod shadow;
 mod verdict;
+mod reason;
 pub mod report;
 pub mod words;
 pub mod configuration;

@@ -7,11 +7,12 @@ use crate::dimension::{Dimension, Dimensions, Sort};
 use crate::names;
 use crate::paths::{self, Fold, Segment};
 use crate::plan::bits;
+use crate::reason;
 use crate::route::Route;
 use crate::shadow::{REST, Shadow};
 use crate::simulation::EXPLICIT;
 use crate::statistics::{Mix, ratio_interval};
-use crate::verdict::{Keys, MANY_REQUESTS, Reason, Verdict};
+use crate::verdict::{Keys, Reason, Verdict};
 use serde::Serialize;
 
 /// What this file is, and which version of it.
@@ -308,25 +309,10 @@ fn route(shadow: &Shadow, number: u32, keys: &Keys<'_>, budget: f64) -> Option<R
             .collect()
     };
     let plan = verdict.plan;
-    let passed = carried(of);
-    let mut varies_by: Vec<String> =
-        verdict.findings.iter().map(|finding| label_of(finding.dimension)).collect();
-    varies_by.extend(bits(plan.selected).map(label_of));
-    varies_by.dedup();
-    let mut known = Vec::new();
-    varies_by.retain(|label| {
-        !known.contains(label) && {
-            known.push(label.clone());
-            true
-        }
-    });
+    let passed = reason::carried(of);
     let found_leaks: u64 = verdict.findings.iter().map(|finding| finding.table.differing_with).sum();
     let is_personal = matches!(verdict.reason, Reason::Differs);
     let leaks = if is_personal { found_leaks } else { verdict.outcomes.leaks.max(u64::from(of.confirmed)) };
-    let changes = of.changes.max(1);
-    let changed_by = of.hints.iter().filter(|(cause, count)| {
-        *cause != REST && *count >= 5 && u64::from(*count) * 10 >= u64::from(changes) * 5
-    });
     Some(RouteReport {
         route: label,
         location: of.location,
@@ -334,13 +320,13 @@ fn route(shadow: &Shadow, number: u32, keys: &Keys<'_>, budget: f64) -> Option<R
         clients: u64::from(of.clients()),
         api_seconds,
         keep_seconds: keep.map(|(_, seconds)| seconds),
-        reason: reason(of, &verdict, budget),
-        varies_by,
+        reason: reason::sentence(of, &verdict, budget),
+        varies_by: varies_by(of, &verdict),
         ignores: ignored.iter().map(|name| format!("query {name}")).collect(),
         bypasses: bits(passed).map(label_of).collect(),
         shares: bits(plan.harmless).map(label_of).collect(),
         noise: of.leniency.kinds().into_iter().map(str::to_owned).collect(),
-        changed_by: changed_by.filter_map(|(cause, _)| Some(shown(shadow, *cause)?.0)).collect(),
+        changed_by: causes(of).filter_map(|cause| Some(shown(shadow, cause)?.0)).collect(),
         would_be_hits: verdict.outcomes.hits,
         stale: verdict.outcomes.stale,
         stale_age_seconds: (verdict.outcomes.stale > 0)
@@ -363,9 +349,26 @@ fn route(shadow: &Shadow, number: u32, keys: &Keys<'_>, budget: f64) -> Option<R
     })
 }
 
-/// The credentials that came and with which requests are passed on.
-fn carried(route: &Route) -> u64 {
-    route.plan.passed(route.dimensions.mask(|of| of.is_credential() && of.present > 0))
+/// What responses differ by, and what selects among them; each once.
+fn varies_by(route: &Route, verdict: &Verdict) -> Vec<String> {
+    let found = verdict.findings.iter().map(|finding| finding.dimension);
+    let mut labels: Vec<String> = Vec::new();
+    for label in found.chain(bits(verdict.plan.selected)).map(|number| route.dimensions.list[number].label())
+    {
+        if !labels.contains(&label) {
+            labels.push(label);
+        }
+    }
+    labels
+}
+
+/// The routes whose unsafe requests came before at least half of the changes.
+fn causes(route: &Route) -> impl Iterator<Item = u32> {
+    let changes = u64::from(route.changes.max(1));
+    let is_one = move |(cause, count): &&(u32, u32)| {
+        *cause != REST && *count >= 5 && u64::from(*count) * 10 >= changes * 5
+    };
+    route.hints.iter().filter(is_one).map(|(cause, _)| *cause)
 }
 
 fn hit_ratio(route: &Route, keys: &[(u32, u32)]) -> [f64; 2] {
@@ -379,69 +382,6 @@ fn hit_ratio(route: &Route, keys: &[(u32, u32)]) -> [f64; 2] {
         passed: f64::from(route.passed) / f64::from(route.planned.max(1)),
     };
     ratio_interval(&list, mix).map(|ratio| (ratio * 10_000.0).round() / 10_000.0)
-}
-
-fn reason(route: &Route, verdict: &Verdict, budget: f64) -> String {
-    let outcomes = &verdict.outcomes;
-    let labels = |mask: &mut dyn Iterator<Item = usize>| -> String {
-        mask.map(|number| route.dimensions.list[number].label()).collect::<Vec<_>>().join(", ")
-    };
-    let differs = labels(&mut verdict.findings.iter().map(|finding| finding.dimension));
-    match &verdict.reason {
-        Reason::Keep if outcomes.bound() > budget => format!(
-            "as long as the API allows; {} of {} would-be hits older than what it returned then, {} clients",
-            outcomes.stale,
-            outcomes.hits,
-            route.clients()
-        ),
-        Reason::Keep => {
-            let bound = outcomes.bound();
-            format!(
-                "{} of {} would-be hits wrong (at most {:.2} %), {} clients",
-                outcomes.stale + outcomes.leaks,
-                outcomes.hits,
-                bound * 100.0,
-                route.clients()
-            )
-        }
-        Reason::NoResponses => "no response with status 200".to_owned(),
-        Reason::Forbidden => "the API forbids it (Cache-Control or Expires)".to_owned(),
-        Reason::SetsCookie => "responses set cookies".to_owned(),
-        Reason::Stream => "a stream".to_owned(),
-        Reason::VariesByAnything => "responses have Vary: *".to_owned(),
-        Reason::Secret => "a secret in each response (a random value such as a CSRF token)".to_owned(),
-        Reason::Hollow => "nothing but times and ids in the response".to_owned(),
-        Reason::Differs if differs.is_empty() => {
-            let proof = route.credentials.proof(&route.dimensions);
-            format!("responses differ by {}", labels(&mut bits(proof.differing)))
-        }
-        Reason::Differs => format!("responses differ by {differs}"),
-        Reason::Credentials => {
-            let usual =
-                |number: &usize| route.dimensions.list[*number].present >= route.dimensions.requests / 2;
-            let (all, list) = (carried(route), |mask| labels(&mut bits(mask)));
-            let usual = bits(all).filter(usual).fold(0, |mask, number| mask | 1 << number);
-            format!("needs requests without {}", list(if usual == 0 { all } else { usual }))
-        }
-        Reason::Unexplained => {
-            "clients get different responses, and no part of the request explains it".to_owned()
-        }
-        Reason::Unlike => "the paths of this route behave differently".to_owned(),
-        Reason::Changes => format!(
-            "changes too fast: {} of {} would-be hits stale at the shortest lifetime, more than {:.1} %",
-            outcomes.stale,
-            outcomes.hits,
-            budget * 100.0
-        ),
-        Reason::Needs { .. } if outcomes.hits > 0 && outcomes.shared == 0 => {
-            "needs requests of other clients for the same URLs".to_owned()
-        }
-        Reason::Needs { requests: MANY_REQUESTS.., .. } => "needs many more requests".to_owned(),
-        Reason::Needs { requests, clients: 0 } => format!("needs about {requests} more requests"),
-        Reason::Needs { requests, clients } => {
-            format!("needs about {requests} more requests and {clients} or more other clients")
-        }
-    }
 }
 
 #[cfg(test)]

@@ -302,8 +302,12 @@ impl Shadow {
         };
         seen.meaning.ordered = self.key.pair(seen.meaning.ordered, head.meaning.ordered);
         seen.meaning.unordered = self.key.pair(seen.meaning.unordered, head.meaning.unordered);
-        let place =
-            SampledUrl { route: number, generation: sampled.generation, url: sampled.url, words: sampled.words };
+        let place = SampledUrl {
+            route: number,
+            generation: sampled.generation,
+            url: sampled.url,
+            words: sampled.words,
+        };
         self.observe(place, sampled.paths, seen);
     }
 

@@ -96,11 +96,7 @@ impl Output {
         }
     }
 
-    pub fn write(
-        &mut self,
-        json: impl FnOnce() -> String,
-        html: impl FnOnce() -> String,
-    ) -> Result<(), End> {
+    pub fn write(&mut self, json: impl FnOnce() -> String, html: impl FnOnce() -> String) -> Result<(), End> {
         self.json.as_mut().map_or(Ok(()), |place| place.write(&json()))?;
         self.html.as_mut().map_or(Ok(()), |place| place.write(&html()))?;
         self.end()

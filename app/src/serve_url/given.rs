@@ -69,8 +69,7 @@ pub(super) fn options<'a>(front: &'a Front, caching: Option<&'a Caching>) -> Vec
     let contact = domains.contact.iter().map(|value| ("--contact", value, &["contact"] as &[_]));
     let domain = domain.chain(ports).chain(contact).filter(|_| domains.is_given());
     let always = always.into_iter().skip(usize::from(domains.is_given()));
-    let given =
-        always.chain(domain).chain(stored).chain(dashboard).chain(user).chain(name).chain(proxies);
+    let given = always.chain(domain).chain(stored).chain(dashboard).chain(user).chain(name).chain(proxies);
     given.map(|(name, value, directives)| Given { name, value, directives }).collect()
 }
 

@@ -96,8 +96,9 @@ fn the_text_loads_without_a_warning_and_holds_what_is_promised() {
 
 #[test]
 fn microcache_keeps_credentials_out_and_fields_that_nobody_listed_apart() {
-    let configuration =
-        load(&changed(serve(&["http://127.0.0.1:8000"]), |flags| flags.caching.microcache = Some("1s".into())));
+    let configuration = load(&changed(serve(&["http://127.0.0.1:8000"]), |flags| {
+        flags.caching.microcache = Some("1s".into())
+    }));
     let proxied = configuration.http.locations.iter().find_map(|location| location.settings.pass());
     let cache = proxied.and_then(|proxy| proxy.cache.as_ref()).expect("it caches");
     assert!(cache.valid.iter().all(|valid| valid.time == Duration::from_secs(1)) && !cache.valid.is_empty());
@@ -291,7 +292,10 @@ fn hostile_flag_values_never_become_directives() {
         assert!(with(|flags, value| flags.caching.microcache = Some(value)), "--microcache {value:?}");
         assert!(with(|flags, value| flags.caching.stale = value), "--stale {value:?}");
         assert!(with(|flags, value| flags.caching.stale_if_error = value), "--stale-if-error {value:?}");
-        assert!(with(|flags, value| flags.front.upstream.upstream_name = Some(value)), "--upstream-name {value:?}");
+        assert!(
+            with(|flags, value| flags.front.upstream.upstream_name = Some(value)),
+            "--upstream-name {value:?}"
+        );
         assert!(with(|flags, value| flags.front.access_log = Some(value.into())), "--access-log {value:?}");
     }
 }
@@ -299,7 +303,11 @@ fn hostile_flag_values_never_become_directives() {
 #[test]
 fn a_value_of_the_wrong_kind_is_an_error_of_the_configuration() {
     for (memory, workers, microcache) in [("much", "auto", "1s"), ("1m", "many", "1s"), ("1m", "1", "soon")] {
-        let flags = changed(serve(&["http://127.0.0.1:8000"]), |flags| { flags.caching.memory = memory.into(); flags.front.workers = workers.into(); flags.caching.microcache = Some(microcache.into()); });
+        let flags = changed(serve(&["http://127.0.0.1:8000"]), |flags| {
+            flags.caching.memory = memory.into();
+            flags.front.workers = workers.into();
+            flags.caching.microcache = Some(microcache.into());
+        });
         let loaded = read(&flags, &flags.front.urls).expect("each is one word");
         assert!(loaded.configuration.is_none(), "{memory} {workers} {microcache}");
     }
@@ -365,7 +373,9 @@ fn bounds_that_nobody_has_to_think_of_are_in_the_text() {
 
 #[test]
 fn an_access_log_is_buffered() {
-    let flags = changed(serve(&["http://127.0.0.1:8000"]), |flags| flags.front.access_log = Some("/tmp/access.log".into()));
+    let flags = changed(serve(&["http://127.0.0.1:8000"]), |flags| {
+        flags.front.access_log = Some("/tmp/access.log".into())
+    });
     let configuration = load(&flags);
     let file = &configuration.http.log_files[0];
     assert_eq!((file.target.file(), file.buffer), (Some(Path::new("/tmp/access.log")), Some(64 << 10)));
@@ -386,7 +396,10 @@ fn the_dashboard_is_where_nobody_else_is() {
     check(serve(&["http://127.0.0.1:8081/"]), None);
     let open = changed(plain(), |flags| flags.front.dashboard = Some("0.0.0.0:9000".into()));
     let loaded = read(&open, &open.front.urls).expect("the flags can be read");
-    assert!(refusal(&open.front, Some(&open.caching), &loaded).is_some_and(|said| said.contains("--dashboard 0.0.0.0:9000")));
+    assert!(
+        refusal(&open.front, Some(&open.caching), &loaded)
+            .is_some_and(|said| said.contains("--dashboard 0.0.0.0:9000"))
+    );
 }
 
 #[test]

@@ -9,13 +9,16 @@ use std::process::Command;
 pub(super) fn measure(report: &Report, urls: &[String]) -> Result<(), End> {
     let exact = report.routes.iter().find(|route| route.keep_seconds.is_some() && !route.route.contains('{'));
     let (Some(route), Some(api)) = (exact, urls.first()) else {
-        end::tell("--prove measures a cacheable route without {id}, {uuid}, {hash} and {word}, and there is none");
+        end::tell(
+            "--prove measures a cacheable route without {id}, {uuid}, {hash} and {word}, and there is none",
+        );
         return Ok(());
     };
     let url = format!("{}{}", api.trim_end_matches('/'), route.route);
     let lifetime = format!("{}s", route.keep_seconds.unwrap_or_default());
     let failed = |error| format!("--prove: ladder cannot be started: {error}");
     let itself = env::current_exe().map_err(failed)?;
-    let status = Command::new(itself).args(["ladder", &url, "--valid", &lifetime]).status().map_err(failed)?;
+    let status =
+        Command::new(itself).args(["ladder", &url, "--valid", &lifetime]).status().map_err(failed)?;
     if status.success() { Ok(()) } else { Err(format!("ladder {url} did not succeed").into()) }
 }

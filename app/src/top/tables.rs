@@ -119,7 +119,9 @@ const SHADOW: &[Column] = &[
     right("requests", |row| count(row.json, "/requests")),
     right("API time", |row| time(seconds(row.json, "/api_seconds"))),
     right("keep for", |row| match number(row.json, "/keep_seconds") {
-        Some(seconds) => Cell { mark: Mark::Good, ..Cell::of(Some(seconds), |seconds| format!("{seconds:.0} s")) },
+        Some(seconds) => {
+            Cell { mark: Mark::Good, ..Cell::of(Some(seconds), |seconds| format!("{seconds:.0} s")) }
+        }
         None if row.json["needs"].is_null() => text("never"),
         None => text("not yet"),
     }),

@@ -31,7 +31,9 @@ impl Feature for ShadowLevel {
             let (cache, verify) = (draft.family.directive("cache"), draft.family.directive("cache_verify"));
             reading.diagnostics.idle(
                 span,
-                format!("a location with {cache} is not observed; to check what its cache serves, use {verify}"),
+                format!(
+                    "a location with {cache} is not observed; to check what its cache serves, use {verify}"
+                ),
             );
         }
         !is_cached

@@ -265,8 +265,7 @@ impl Transfer {
         let (pool, proxy) = (&passing.destination.pool, passing.proxy);
         let left = self.wanted.saturating_sub(self.length);
         let (watching, answered) = (self.watching, self.answered);
-        let moved =
-            spill::through_file(client, passing.request, answered, left, watching, proxy, pool).await;
+        let moved = spill::through_file(client, passing.request, answered, left, watching, proxy, pool).await;
         let length = self.length + moved.length;
         match moved.ending {
             SpillEnd::Whole => {

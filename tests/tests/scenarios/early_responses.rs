@@ -75,8 +75,8 @@ fn a_response_that_comes_before_the_request_is_out_is_relayed_at_once_and_no_fai
             let server =
                 Server::start(template, &[("SOCKET", &socket.display().to_string()), ("PLACE", place)]);
             for round in 1..=2 {
-                let mut client =
-                    Client::connect_with_patience(server.port(), Duration::from_secs(10)).expect("it listens");
+                let mut client = Client::connect_with_patience(server.port(), Duration::from_secs(10))
+                    .expect("it listens");
                 // Who is answered early may take no more.
                 _ = post(&mut client);
                 let got = client.answer().expect("an answer");
@@ -92,7 +92,8 @@ fn a_post_of_which_a_part_went_out_goes_to_no_other_server() {
     skip_on_nginx!();
     let prefix = Prefix::new();
     let (first, second) = (prefix.path().join("a.sock"), prefix.path().join("b.sock"));
-    let (begun, repeated) = (hasty(&first, b""), hasty(&second, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
+    let (begun, repeated) =
+        (hasty(&first, b""), hasty(&second, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
     let template = site! {
         http "client_max_body_size 8m; upstream api { server unix:@FIRST@; server unix:@SECOND@ backup; }"
         server "location / { proxy_pass http://api; client_body_buffer_size 4m; proxy_send_timeout 300ms;

@@ -293,7 +293,9 @@ fn replayed(flags: &Load, file: &Path) -> Result<Asked, String> {
     }
     let name = if file == "-" { "standard input".to_owned() } else { file.display().to_string() };
     let replay = opened(file)
-        .and_then(|log| replay::read(log, Wanted { times: flags.speed.is_some(), clients: flags.log_clients }))
+        .and_then(|log| {
+            replay::read(log, Wanted { times: flags.speed.is_some(), clients: flags.log_clients })
+        })
         .map_err(|error| format!("{name} cannot be read: {error}"))?;
     let moments = flags.speed.map(|speed| replay.moments(speed));
     if replay.order.is_empty() {

@@ -220,7 +220,8 @@ impl Connection {
     /// [`Connection::read_head`], up to about [`MOST_AHEAD`].
     pub(super) fn poll_answers(&mut self, context: &mut Context<'_>) -> Poll<()> {
         loop {
-            if self.exchange.speaker.says_final(self.buffer.unread()) || self.buffer.unread().len() >= MOST_AHEAD
+            if self.exchange.speaker.says_final(self.buffer.unread())
+                || self.buffer.unread().len() >= MOST_AHEAD
             {
                 return Poll::Ready(());
             }

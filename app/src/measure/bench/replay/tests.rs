@@ -46,8 +46,8 @@ fn a_log_becomes_its_distinct_requests_and_their_order() {
 fn a_line_without_an_end_is_one_line_that_is_skipped() {
     let long = format!("\"GET /{} HTTP/1.1\"", "x".repeat(200_000));
     let log = format!("{long}\n1 \"GET /a HTTP/1.1\"\n{long}");
-    let replay =
-        read(std::io::BufReader::with_capacity(1000, log.as_bytes()), Wanted::default()).expect("it is in memory");
+    let replay = read(std::io::BufReader::with_capacity(1000, log.as_bytes()), Wanted::default())
+        .expect("it is in memory");
     let skipped = BTreeMap::from([(Skip::NoRequest, 2)]);
     assert_eq!((replay.requests.len(), replay.order.len(), &replay.skipped), (1, 1, &skipped));
 }
@@ -55,7 +55,11 @@ fn a_line_without_an_end_is_one_line_that_is_skipped() {
 #[test]
 fn escapes_that_are_none_and_spaces_make_no_request() {
     for line in ["\"GET /\\xZZ HTTP/1.1\"", "\"GET /a b HTTP/1.1\"", "\"GET\"", "\"", ""] {
-        assert_eq!(read(line.as_bytes(), Wanted::default()).expect("it is in memory").order.len(), 0, "{line}");
+        assert_eq!(
+            read(line.as_bytes(), Wanted::default()).expect("it is in memory").order.len(),
+            0,
+            "{line}"
+        );
     }
     let odd = read(&b"\"GET /\\x0d\\x0aX:\\ HTTP/1.1\""[..], Wanted::default()).expect("it is in memory");
     assert_eq!(named(&odd), ["GET /%0D%0AX:%5C"]);
@@ -64,7 +68,9 @@ fn escapes_that_are_none_and_spaces_make_no_request() {
 #[test]
 fn what_is_no_log_is_told_and_not_read_for_ever() {
     let why = |log: &mut dyn io::Read| {
-        read(io::BufReader::new(log), Wanted::default()).map_err(|error| error.to_string()).expect_err("it is no log")
+        read(io::BufReader::new(log), Wanted::default())
+            .map_err(|error| error.to_string())
+            .expect_err("it is no log")
     };
     assert!(why(&mut io::repeat(0)).contains("endless line"));
     assert!(why(&mut &b"\x1f\x8b\x08\0"[..]).contains("compressed"));
@@ -88,7 +94,8 @@ fn requests_come_when_they_came_and_those_of_a_second_are_spread_over_it() {
         line("nonsense", "/none"),
         line("01/Mar/2028:00:00:00 +0000", "/e"),
     ];
-    let replay = super::read(log.concat().as_bytes(), Wanted { times: true, clients: false }).expect("it is a log");
+    let replay =
+        super::read(log.concat().as_bytes(), Wanted { times: true, clients: false }).expect("it is a log");
     assert_eq!((replay.order.len(), &replay.skipped), (5, &BTreeMap::from([(Skip::Untimed, 1)])));
     assert_eq!(replay.times[0], 1_835_395_199);
     let seconds = |speed| replay.moments(speed).iter().map(|moment| *moment as f64 / 1e9).collect::<Vec<_>>();

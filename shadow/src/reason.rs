@@ -1,0 +1,76 @@
+//! Verdicts as sentences.
+//!
+//! Before: `verdict`; next: `report`.
+
+use crate::plan::bits;
+use crate::route::Route;
+use crate::verdict::{MANY_REQUESTS, Reason, Verdict};
+
+/// The credentials that came and with which requests are passed on.
+pub(crate) fn carried(route: &Route) -> u64 {
+    route.plan.passed(route.dimensions.mask(|of| of.is_credential() && of.present > 0))
+}
+
+/// One sentence without a full stop.
+pub(crate) fn sentence(route: &Route, verdict: &Verdict, budget: f64) -> String {
+    let outcomes = &verdict.outcomes;
+    let labels = |mask: &mut dyn Iterator<Item = usize>| -> String {
+        mask.map(|number| route.dimensions.list[number].label()).collect::<Vec<_>>().join(", ")
+    };
+    let differs = labels(&mut verdict.findings.iter().map(|finding| finding.dimension));
+    match &verdict.reason {
+        Reason::Keep if outcomes.bound() > budget => format!(
+            "as long as the API allows; {} of {} would-be hits older than what it returned then, {} clients",
+            outcomes.stale,
+            outcomes.hits,
+            route.clients()
+        ),
+        Reason::Keep => {
+            let bound = outcomes.bound();
+            format!(
+                "{} of {} would-be hits wrong (at most {:.2} %), {} clients",
+                outcomes.stale + outcomes.leaks,
+                outcomes.hits,
+                bound * 100.0,
+                route.clients()
+            )
+        }
+        Reason::NoResponses => "no response with status 200".to_owned(),
+        Reason::Forbidden => "the API forbids it (Cache-Control or Expires)".to_owned(),
+        Reason::SetsCookie => "responses set cookies".to_owned(),
+        Reason::Stream => "a stream".to_owned(),
+        Reason::VariesByAnything => "responses have Vary: *".to_owned(),
+        Reason::Secret => "a secret in each response (a random value such as a CSRF token)".to_owned(),
+        Reason::Hollow => "nothing but times and ids in the response".to_owned(),
+        Reason::Differs if differs.is_empty() => {
+            let proof = route.credentials.proof(&route.dimensions);
+            format!("responses differ by {}", labels(&mut bits(proof.differing)))
+        }
+        Reason::Differs => format!("responses differ by {differs}"),
+        Reason::Credentials => {
+            let usual =
+                |number: &usize| route.dimensions.list[*number].present >= route.dimensions.requests / 2;
+            let (all, list) = (carried(route), |mask| labels(&mut bits(mask)));
+            let usual = bits(all).filter(usual).fold(0, |mask, number| mask | 1 << number);
+            format!("needs requests without {}", list(if usual == 0 { all } else { usual }))
+        }
+        Reason::Unexplained => {
+            "clients get different responses, and no part of the request explains it".to_owned()
+        }
+        Reason::Unlike => "the paths of this route behave differently".to_owned(),
+        Reason::Changes => format!(
+            "changes too fast: {} of {} would-be hits stale at the shortest lifetime, more than {:.1} %",
+            outcomes.stale,
+            outcomes.hits,
+            budget * 100.0
+        ),
+        Reason::Needs { .. } if outcomes.hits > 0 && outcomes.shared == 0 => {
+            "needs requests of other clients for the same URLs".to_owned()
+        }
+        Reason::Needs { requests: MANY_REQUESTS.., .. } => "needs many more requests".to_owned(),
+        Reason::Needs { requests, clients: 0 } => format!("needs about {requests} more requests"),
+        Reason::Needs { requests, clients } => {
+            format!("needs about {requests} more requests and {clients} or more other clients")
+        }
+    }
+}
