@@ -80,7 +80,7 @@ fn what_all_clients_share_is_found_and_what_is_each_ones_own_is_not_and_the_conf
     )
     .expect("the binary runs");
     wait::until("it listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
-    visit(port, 1, 6);
+    visit(port, 1, 24);
     shadow.signal(Signal::INT);
     assert!(shadow.wait(Duration::from_secs(10)).is_some_and(|status| status.success()), "Ctrl-C ends it");
     let report: Value = serde_json::from_slice(&std::fs::read(&json).expect("the report")).expect("JSON");
