@@ -4,7 +4,7 @@
 //! before it. What has no location of its own is not cached. Before: `report`; next: `millstream-conf`, which reads it.
 
 use crate::dimension::Sort;
-use crate::paths::{Fold, Segment};
+use crate::segment::{Fold, Segment};
 use crate::report::{Report, RouteReport, fits, order};
 use crate::words::{grouped, time};
 use std::collections::BTreeMap;
@@ -232,6 +232,7 @@ fn write_cache(line: &mut impl FnMut(String, &str), route: &RouteReport, seconds
         grouped(route.stale + route.leaks),
         grouped(route.would_be_hits)
     );
+    line("proxy_cache_verify 1%".to_owned(), "goes on asking the API behind hits; a leak turns the cache off");
     if route.is_explicit {
         line(format!("proxy_cache_valid 200 {seconds}s"), &format!("the API's own lifetime; {wrong}"));
     } else {

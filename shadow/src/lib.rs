@@ -26,6 +26,7 @@ mod credentials;
 mod variance;
 mod plan;
 mod simulation;
+mod segment;
 mod paths;
 mod route;
 mod sample;

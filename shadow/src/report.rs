@@ -5,10 +5,10 @@
 
 use crate::dimension::{Dimension, Dimensions, Sort};
 use crate::names;
-use crate::paths::{self, Fold, Segment};
 use crate::plan::bits;
 use crate::reason;
 use crate::route::Route;
+use crate::segment::{self, Fold, Segment};
 use crate::shadow::{REST, Shadow};
 use crate::simulation::EXPLICIT;
 use crate::statistics::{Mix, ratio_interval};
@@ -258,8 +258,8 @@ pub(crate) fn order(route: &RouteReport) -> Vec<u8> {
 pub(crate) fn fits(segment: &Segment, text: &[u8]) -> bool {
     match segment {
         Segment::Word(word) => **word == *text,
-        Segment::Any(Fold::Word) => !text.is_empty() && paths::fold(text).is_none(),
-        Segment::Any(fold) => paths::fold(text) == Some(*fold),
+        Segment::Any(Fold::Word) => !text.is_empty() && segment::fold(text).is_none(),
+        Segment::Any(fold) => segment::fold(text) == Some(*fold),
     }
 }
 

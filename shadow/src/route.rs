@@ -71,6 +71,8 @@ pub(crate) struct Route {
     /// By address, and by address and credentials.
     addresses: Distinct<64>,
     clients: Distinct<64>,
+    /// Clients whose requests the plan does not pass on.
+    sharing: Distinct<64>,
     /// Two clients saw different responses while nothing changed.
     pub(crate) confirmed: u32,
     pub(crate) changes: u32,
@@ -115,6 +117,7 @@ impl Route {
             milliseconds: 0,
             addresses: Distinct::new(),
             clients: Distinct::new(),
+            sharing: Distinct::new(),
             confirmed: 0,
             changes: 0,
             planned: 0,
@@ -196,6 +199,15 @@ impl Route {
     /// How many different clients there were, at the least.
     pub(crate) fn clients(&self) -> u32 {
         if self.has_addresses() { self.addresses.count() } else { self.clients.count() }
+    }
+
+    pub(crate) fn share(&mut self, key: &Key, client: u32) {
+        self.sharing.add(key.pair(3, u64::from(client)));
+    }
+
+    /// Of the clients, those that share: what others get says nothing about these.
+    pub(crate) fn sharing_clients(&self) -> u32 {
+        self.sharing.count().min(self.clients())
     }
 
     /// Counts a response. `is_passed`: its request was passed on, so that nothing of it is shared.
@@ -337,6 +349,7 @@ impl Route {
         self.planned = 0;
         self.offered = 0;
         self.passed = 0;
+        self.sharing = Distinct::new();
         self.strangers = 0;
         self.values.clear();
     }
@@ -357,6 +370,7 @@ impl Route {
             self.passed += 1;
             return false;
         }
+        self.share(key, seen.client);
         self.offered += u32::from(seen.is_storable);
         if self.plan.selected != 0 {
             self.count_value(self.plan.value(key, &seen.values), seen.client);
@@ -401,7 +415,7 @@ impl Route {
 
     pub(crate) fn bytes(&self) -> usize {
         size_of::<Route>()
-            + 64 * 8
+            + 64 * 8 * 2
             + self.dimensions.bytes()
             + self.pairs.bytes()
             + self.credentials.bytes()

@@ -141,7 +141,7 @@ impl Verdict {
         }
         let enough_keys = if is_folded { ENOUGH_KEYS } else { 1 };
         let has_clients = route.has_several_clients_of_each_value()
-            && route.clients() >= ENOUGH_CLIENTS
+            && route.sharing_clients() >= ENOUGH_CLIENTS
             && keys.with_several_clients >= enough_keys;
         let candidates = candidates(route);
         let is_learned = route.lesson() == route.plan;
@@ -238,7 +238,7 @@ fn insufficient(
     let requests = missing(&best);
     // Requests of one client for what is its own are no evidence for sharing.
     let other = u64::from(best.shared == 0 || !route.has_several_clients_of_each_value());
-    let clients = u64::from(ENOUGH_CLIENTS.saturating_sub(route.clients())).max(other);
+    let clients = u64::from(ENOUGH_CLIENTS.saturating_sub(route.sharing_clients())).max(other);
     (Reason::Needs { requests, clients }, best)
 }
 
@@ -255,6 +255,7 @@ mod tests {
         let (key, mut route) = (Key::from_seed(1), Route::new(0, 0));
         (0..clients).for_each(|client| route.count_client(&key, client + 1, client));
         (route.tally.sampled, route.tally.counted, route.tally.good) = (20_000, 20_000, 20_000);
+        (0..clients).for_each(|client| route.share(&key, client * 2));
         (route.planned, route.offered) = (20_000, 20_000);
         route.evidence = [Outcomes { hits: 19_000, shared: 15_000, ..Outcomes::default() }; SIMULATED];
         (route, Keys { with_several_clients: 8, ..Keys::default() })
