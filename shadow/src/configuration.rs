@@ -4,8 +4,8 @@
 //! before it. What has no location of its own is not cached. Before: `report`; next: `millstream-conf`, which reads it.
 
 use crate::dimension::Sort;
-use crate::segment::{Fold, Segment};
 use crate::report::{Report, RouteReport, fits, order};
+use crate::segment::{Fold, Segment};
 use crate::words::{grouped, time};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -232,7 +232,10 @@ fn write_cache(line: &mut impl FnMut(String, &str), route: &RouteReport, seconds
         grouped(route.stale + route.leaks),
         grouped(route.would_be_hits)
     );
-    line("proxy_cache_verify 1%".to_owned(), "goes on asking the API behind hits; a leak turns the cache off");
+    line(
+        "proxy_cache_verify 1%".to_owned(),
+        "goes on asking the API behind hits; a leak turns the cache off",
+    );
     if route.is_explicit {
         line(format!("proxy_cache_valid 200 {seconds}s"), &format!("the API's own lifetime; {wrong}"));
     } else {
