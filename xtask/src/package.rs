@@ -12,6 +12,7 @@ use crate::{bill, tools, tree};
 const PAGES: &[&str] = &[
     "",
     "serve",
+    "shadow",
     "import",
     "purge",
     "explain",

@@ -11,6 +11,7 @@ use millstream_tests::{ports, workspace};
 const PAGES: &[&str] = &[
     "",
     "serve",
+    "shadow",
     "import",
     "purge",
     "explain",
@@ -59,7 +60,7 @@ fn every_manual_page_is_one_that_man_takes_without_a_warning() {
     // Each page that is referred to is there.
     let referred: Vec<&str> = program.lines().filter_map(|line| line.strip_prefix("millstream\\-")).collect();
     let there = |name: &&str| PAGES.iter().any(|page| name.trim_end_matches("(8)") == *page);
-    assert!(referred.len() == 9 && referred.iter().all(there), "{referred:?}");
+    assert!(referred.len() == 10 && referred.iter().all(there), "{referred:?}");
 }
 
 #[test]
