@@ -15,7 +15,11 @@ pub(crate) async fn report(request: &Request) -> Result<Report, ApiRefusal> {
     let budget = match arguments.iter().find(|(name, _)| name == "stale_budget") {
         None => STALE_BUDGET,
         Some((_, text)) => share(text).ok_or_else(|| {
-            ApiRefusal::new(400, "BadStaleBudget", "stale_budget is a share such as 0.1% or 0.001")
+            ApiRefusal::new(
+                400,
+                "BadStaleBudget",
+                "invalid stale_budget: write a share above 0 such as 0.1% or 0.001",
+            )
         })?,
     };
     let shadows = &request.generation.shared.zones.shadows;
@@ -23,7 +27,7 @@ pub(crate) async fn report(request: &Request) -> Result<Report, ApiRefusal> {
         ApiRefusal::new(
             404,
             "ShadowOff",
-            "no location is observed: write \"shadow on;\" in one that passes requests on",
+            "no location is observed: write \"shadow on;\" in a location that passes requests on and has no cache",
         )
     })?;
     // It takes a while, which no worker has.

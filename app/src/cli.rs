@@ -149,7 +149,7 @@ struct Line {
 enum Verb {
     /// Put a cache in front of an API (without a URL, in front of an embedded demo API)
     Serve(Box<ServeUrl>),
-    /// Find out what of an API can be cached, on its own traffic; nothing is cached meanwhile
+    /// Observe an API's traffic and report what can be cached; cache nothing
     Shadow(Box<ShadowUrl>),
     /// Import an nginx configuration: check it, copy it, and report what differs
     Import(Import),

@@ -65,7 +65,7 @@ fn observe(flags: &ShadowUrl) -> Result<ExitCode, End> {
         let watching = std::thread::Builder::new().name("shadow".into());
         let watching = watching.spawn(move || watch(&shown, budget, duration, &is_over));
         if let Err(error) = watching {
-            end::tell(&format!("no thread for the table and --for: {error}"));
+            end::tell(&format!("cannot start the thread for the table and --for: {error}"));
         }
         observed = Some(Observed { zone, ended, replay: log.and_then(Log::replay) });
     });

@@ -107,7 +107,7 @@ impl ShadowZone {
         report
     }
 
-    /// A report as JSON with the default budget, at most [`FRESH`] old.
+    /// A report as JSON with the default budget, at most five seconds old.
     pub fn latest(&self) -> Arc<Value> {
         let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
         match &*latest {

@@ -217,24 +217,27 @@ fn write_cache(line: &mut impl FnMut(String, &str), route: &RouteReport, seconds
     if !route.ignored.is_empty() {
         line(
             format!("proxy_cache_ignore_args {}", route.ignored.join(" ")),
-            "responses that differed only in these were equal",
+            "responses were the same whatever the values of these arguments",
         );
     }
     if route.shared.is_empty() && known_cookies(route).is_empty() {
-        line("proxy_cache_credentials public".to_owned(), "nothing is proved for requests with credentials");
+        line(
+            "proxy_cache_credentials public".to_owned(),
+            "not enough evidence for requests with credentials",
+        );
     } else {
         let shared = if route.shares.is_empty() { "the key's cookies" } else { &route.shares.join(", ") };
-        let evidence = format!("requests with {shared} got what those without any credential got");
+        let evidence = format!("requests with {shared} received the same as those without credentials");
         line("proxy_cache_credentials any".to_owned(), &evidence);
     }
     let wrong = format!(
-        "{} of {} would have been wrong, {clients} clients",
+        "{} of {} would-be hits wrong, {clients} clients",
         grouped(route.stale + route.leaks),
         grouped(route.would_be_hits)
     );
     line(
         "proxy_cache_verify 1%".to_owned(),
-        "goes on asking the API behind hits; a leak turns the cache off",
+        "compares 1 % of the hits with the API; the first leak turns the cache off",
     );
     if route.is_explicit {
         line(format!("proxy_cache_valid 200 {seconds}s"), &format!("the API's own lifetime; {wrong}"));
@@ -247,8 +250,8 @@ fn write_cache(line: &mut impl FnMut(String, &str), route: &RouteReport, seconds
     let mut flags = vec![cookies_flag(route)];
     flags.extend(passed(route).iter().map(flag));
     let evidence = match route.bypasses.is_empty() {
-        true => "nothing is proved for requests with other credentials".to_owned(),
-        false => format!("not proved for requests with {}", route.bypasses.join(", ")),
+        true => "not enough evidence for requests with other credentials".to_owned(),
+        false => format!("not enough evidence for requests with {}", route.bypasses.join(", ")),
     };
     line(format!("proxy_cache_bypass {}", flags.join(" ")), &evidence);
     line(format!("proxy_no_cache {}", flags.join(" ")), &evidence);

@@ -8,8 +8,8 @@ use crate::dimension::Dimensions;
 use crate::seen::Seen;
 
 /// Equal pairs, and clients among them, after which a credential makes no difference.
-const ENOUGH: u32 = 100;
-const ENOUGH_CLIENTS: u32 = 8;
+pub(crate) const ENOUGH: u32 = 100;
+pub(crate) const ENOUGH_CLIENTS: u32 = 8;
 
 /// A credential that fewer than one in so many requests carry is not worth a proof.
 const RARE: u32 = 20;

@@ -20,7 +20,7 @@ pub(crate) fn sentence(route: &Route, verdict: &Verdict, budget: f64) -> String 
     let differs = labels(&mut verdict.findings.iter().map(|finding| finding.dimension));
     match &verdict.reason {
         Reason::Keep if outcomes.bound() > budget => format!(
-            "as long as the API allows; {} of {} would-be hits older than what it returned then, {} clients",
+            "the API's own lifetime; {} of {} would-be hits stale, {} clients",
             outcomes.stale,
             outcomes.hits,
             route.clients()
@@ -59,10 +59,10 @@ pub(crate) fn sentence(route: &Route, verdict: &Verdict, budget: f64) -> String 
         }
         Reason::Unlike => "the paths of this route behave differently".to_owned(),
         Reason::Changes => format!(
-            "changes too fast: {} of {} would-be hits stale at the shortest lifetime, more than {:.1} %",
+            "changes too fast: {} of {} would-be hits stale at the shortest lifetime, more than {} %",
             outcomes.stale,
             outcomes.hits,
-            budget * 100.0
+            (budget * 1e6).round() / 1e4
         ),
         Reason::Needs { .. } if outcomes.hits > 0 && outcomes.shared == 0 => {
             "needs requests of other clients for the same URLs".to_owned()

@@ -3,6 +3,7 @@
 //! It contains no value of a request or response: names, counts, and words of paths that five clients have used. Before:
 //! `verdict`; next: `words` and `configuration`, which print it.
 
+use crate::credentials;
 use crate::dimension::{Dimension, Dimensions, Sort};
 use crate::names;
 use crate::plan::bits;
@@ -122,6 +123,12 @@ pub struct Needs {
     pub requests: u64,
     /// More clients.
     pub clients: u64,
+}
+
+impl Needs {
+    /// What proves, at the least, that credentials change nothing.
+    const WITHOUT_CREDENTIALS: Needs =
+        Needs { requests: credentials::ENOUGH as u64, clients: credentials::ENOUGH_CLIENTS as u64 };
 }
 
 impl Report {
@@ -336,6 +343,7 @@ fn route(shadow: &Shadow, number: u32, keys: &Keys<'_>, budget: f64) -> Option<R
         saved_seconds: rounded(api_seconds * f64::midpoint(hit_ratio[0], hit_ratio[1])),
         needs: match verdict.reason {
             Reason::Needs { requests, clients } => Some(Needs { requests, clients }),
+            Reason::Credentials => Some(Needs::WITHOUT_CREDENTIALS),
             _ => None,
         },
         is_explicit: keep.is_some_and(|(lifetime, _)| lifetime == EXPLICIT),

@@ -9,10 +9,10 @@ impl Report {
     pub fn summary(&self) -> String {
         let totals = &self.totals;
         if totals.requests == 0 {
-            return "No requests came.".to_owned();
+            return "No requests received.".to_owned();
         }
         format!(
-            "{} requests in {}: {} of {} routes can be cached, which saves {} of {} of API time.",
+            "{} requests in {}: {} of {} routes can be cached. That would have saved {} of the API's {}.",
             grouped(totals.requests),
             time(self.duration_seconds),
             totals.cached_routes,

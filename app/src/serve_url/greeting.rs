@@ -7,6 +7,9 @@ use millstream_net::terminal;
 use millstream_server::generation::Shared;
 use std::sync::Arc;
 
+/// How `shadow` is used and ended.
+const OBSERVING: &str = "send your API's traffic here; press Ctrl-C to stop and print the report";
+
 pub fn greet(
     shared: &Shared,
     listenings: &[Arc<Listening>],
@@ -29,17 +32,18 @@ pub fn greet(
         if demo { format!("an embedded demo API (simulated, {})", urls.join(", ")) } else { urls.join(", ") };
     let does = match caching {
         Some(caching) => storing(front, caching, memory),
-        None => "caches nothing: it finds out which responses could be cached, and for how long\n".to_owned(),
+        None => "caches nothing; observes which responses could be cached, and for how long\n".to_owned(),
     };
     if !domains.is_empty() {
         let named: Vec<String> = domains.iter().map(|name| format!("https://{name}")).collect();
         let told = format!(
             "millstream {} for {} (listening on {}) in front of {api}\nthe certificate is issued and renewed \
-             automatically; the authority must be able to reach this machine at port 80 of {}\n{does}{dashboard}Ctrl-C quits",
+             automatically; the authority must be able to reach this machine at port 80 of {}\n{does}{dashboard}{quits}",
             env!("CARGO_PKG_VERSION"),
             named.join(", "),
             at.join(", "),
             domains.join(", "),
+            quits = if caching.is_some() { "Ctrl-C quits" } else { OBSERVING },
         );
         return say(&told);
     }
@@ -50,7 +54,7 @@ pub fn greet(
     };
     let end = match caching {
         Some(_) => format!("try: curl -i {first}   (X-Cache-Status is HIT or MISS; Ctrl-C quits)"),
-        None => "send it the traffic of your API; Ctrl-C ends it with the report".to_owned(),
+        None => OBSERVING.to_owned(),
     };
     let version = env!("CARGO_PKG_VERSION");
     say(&format!("millstream {version} on {} in front of {api}\n{does}{dashboard}{end}", urls.join(", ")));

@@ -10,7 +10,7 @@ pub(super) fn measure(report: &Report, urls: &[String]) -> Result<(), End> {
     let exact = report.routes.iter().find(|route| route.keep_seconds.is_some() && !route.route.contains('{'));
     let (Some(route), Some(api)) = (exact, urls.first()) else {
         end::tell(
-            "--prove measures a cacheable route without {id}, {uuid}, {hash} and {word}, and there is none",
+            "--prove: no cacheable route has a fixed path (without {id}, {uuid}, {hash} or {word}); nothing was measured",
         );
         return Ok(());
     };
@@ -20,5 +20,5 @@ pub(super) fn measure(report: &Report, urls: &[String]) -> Result<(), End> {
     let itself = env::current_exe().map_err(failed)?;
     let status =
         Command::new(itself).args(["ladder", &url, "--valid", &lifetime]).status().map_err(failed)?;
-    if status.success() { Ok(()) } else { Err(format!("ladder {url} did not succeed").into()) }
+    if status.success() { Ok(()) } else { Err(format!("--prove: ladder {url} failed").into()) }
 }

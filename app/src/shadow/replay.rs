@@ -62,7 +62,7 @@ impl Log {
             let ended = child.wait();
             tells.store(true, Ordering::SeqCst);
             if !ended.is_ok_and(|status| status.success()) {
-                end::tell("the log was not replayed to its end");
+                end::tell("--log: the replay stopped before the end of the log");
             }
             _ = raise(SIGQUIT);
         })?;

@@ -88,7 +88,7 @@ pub const TABLES: &[Table] = &[
     Table { name: "URLs", columns: URL, sorted: 1, rows: rows::urls, nothing: "no request missed the cache yet" },
     Table {
         name: "Shadow", columns: SHADOW, sorted: 2, rows: rows::shadow,
-        nothing: "no location is observed: write \"shadow on;\" in one that passes requests on",
+        nothing: "no location is observed: write \"shadow on;\" in a location that passes requests on and has no cache",
     },
 ];
 

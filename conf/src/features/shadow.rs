@@ -43,8 +43,8 @@ impl Feature for ShadowLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("shadow", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-        "Observes the requests that are passed to an upstream and its responses, to find out which of them a cache could serve, for how long, and \
-        what the responses vary by. Nothing is served from a cache, and no body is kept. The report is on the dashboard and at `/api/9/shadow`; \
-        `millstream shadow` does the same without a configuration. A location with a cache is not observed.",
+        "Observes requests to an upstream and their responses, and reports which of them a cache could serve, for how long, and what the responses vary \
+        by. Requests are handled as without it, and no body is kept. The report is on the dashboard and at `/api/9/shadow`; `millstream shadow` does \
+        the same without a configuration. A location with a cache is not observed.",
         Apply::Level(|l, d, r| l.shadow.enabled = r.flag(&d.args[0]).map(|flag| (flag, d.name.span)))),
 ];

@@ -195,15 +195,15 @@ async fn leaked(request: &Request, differs_by: &'static str, on_leak: OnLeak) {
     let purging = goes_off.then(|| store.purge(Purge { what: What::All, how: How::Hard }));
     let consequence = match goes_off {
         true => format!(
-            "its cache is off until the configuration is reloaded, and zone \"{}\" was purged",
+            "the location's cache is off until the configuration is reloaded or Millstream is restarted, and zone \"{}\" was purged",
             store.name()
         ),
-        false => "its cache stays on (on_leak=warn)".to_owned(),
+        false => "the location's cache stays on (on_leak=warn)".to_owned(),
     };
     let location = location_text::located(request, request.route.location);
     let text = format!(
-        "proxy_cache_verify found a leak in {location}: the {differs_by} of {url} depends on something that the cache key lacks, and \
-         a client received the response made for another; {consequence}"
+        "proxy_cache_verify found a leak in {location}: the {differs_by} of {url} depends on something that the cache key does not \
+         contain, so clients may have received each other's responses; {consequence}"
     );
     failure::log(request, Level::Alert, format_args!("{text}"));
     // The dashboard shows what is logged too; this is what it shows in one line.

@@ -109,7 +109,7 @@ fn a_planted_leak_is_found_within_a_thousand_hits_and_the_cache_is_off_within_a_
     assert!(verified(&server, "leak") >= 1.0);
     server.says("[alert]");
     server.says("proxy_cache_verify found a leak in location / (");
-    server.says("/a depends on something that the cache key lacks");
+    server.says("/a depends on something that the cache key does not contain");
     let url = format!("/api/9/explain?url=http://127.0.0.1:{}/a", server.port());
     let explained = server.get(&url).json();
     assert_eq!(explained["now"]["status"], "BYPASS", "{explained:#}");
@@ -229,7 +229,7 @@ fn with_on_leak_warn_a_leak_is_reported_and_the_cache_stays_on() {
     get(&server, "/a", "user=filler");
     get(&server, "/a", "user=u1");
     wait::until("the leak is found", || verified(&server, "leak") >= 1.0);
-    server.says("its cache stays on (on_leak=warn)");
+    server.says("the location's cache stays on (on_leak=warn)");
     assert!(is_hit(&get(&server, "/a", "user=u2")));
     assert_eq!(figure(&server, "millstream_cache_verify_off"), 0.0);
 }

@@ -56,5 +56,5 @@ fn each_route_has_a_row_and_the_answer_comes_first() {
 fn without_a_request_the_report_says_so() {
     let shadow = Shadow::new(Key::from_seed(1), Limits::default());
     let page = page(&Report::of(&shadow, "0.1.0", 0.001), &["http://a".to_owned()], Vec::new());
-    assert!(page.text(80).starts_with("No requests came."), "{}", page.text(80));
+    assert!(page.text(80).starts_with("No requests received."), "{}", page.text(80));
 }

@@ -199,10 +199,10 @@ macro_rules! rows {
                 })).needing(Need::Cache),
             once(concat!($prefix, "_cache_verify"), HTTP_SERVER_LOCATION, (1, 3),
                 "off | share [sample=rate] [on_leak=off | warn]", "off",
-                "Checks this share of the hits (`1%` or `0.01`) in the background: the client's request is sent to the upstream as well, and its response is compared \
-                with the stored one that the client received. Times and request ids do not count. If they differ, further requests, some without the client's fields, \
-                determine the reason: noise (each response differs), a stale response, or a leak, which means that the response depends on something that neither \
-                the key nor Vary contains, such as a cookie. After a leak, the cache of the location is off until the configuration is reloaded or Millstream is \
+                "In the background, repeats the requests of this share of the hits (`1%` or `0.01`) at the upstream, and compares the responses with those served. \
+                Times and request IDs are ignored. If the responses differ, further requests, some without the client's fields, find the cause: noise (responses \
+                to identical requests differ), a stale response, or a leak, which means that the response depends on something that neither the key nor Vary \
+                contains, such as a cookie. The first leak turns the location's cache off until the configuration is reloaded or Millstream is \
                 restarted, its zone is purged, and the error log (`alert`), the dashboard and the metric `millstream_cache_verify_off` report it. With `on_leak=warn`, \
                 the cache remains on. `sample=` limits the checks of the location, by default to `10r/s` (or `r/m`); a check sends at most eight requests. Only GET requests \
                 are checked, and no request contains the credential of another client.",
