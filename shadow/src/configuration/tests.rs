@@ -121,7 +121,7 @@ fn each_line_of_a_cache_has_its_evidence() {
     for line in text.lines().filter(|line| line.contains("proxy_cache") && !line.contains("_path")) {
         assert!(line.contains(";  # "), "{line}");
     }
-    assert!(text.contains("proxy_cache_valid 200 60s;  # 0 of 38,730 would have been wrong, 12,004 clients"));
+    assert!(text.contains("proxy_cache_valid 200 60s;  # 0 of 38,730 would-be hits wrong, 12,004 clients"));
     assert!(text.contains("proxy_cache_key \"$scheme$http_host$request_uri $http_accept_language\";"));
     assert!(text.contains("proxy_cache_ignore_args utm_source gclid;"));
     let flags =
