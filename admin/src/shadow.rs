@@ -4,6 +4,7 @@
 
 use crate::refusal::ApiRefusal;
 use crate::resource;
+use millstream_conf::value;
 use millstream_net::blocking;
 use millstream_server::request::Request;
 use millstream_shadow::Report;
@@ -36,11 +37,7 @@ pub(crate) async fn report(request: &Request) -> Result<Report, ApiRefusal> {
 
 /// Above zero and at most one.
 fn share(text: &[u8]) -> Option<f64> {
-    let text = std::str::from_utf8(text).ok()?;
-    let (number, whole) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
-    let is_plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let share = number.parse::<f64>().ok().filter(|_| is_plain)? / whole;
-    (share > 0.0 && share <= 1.0).then_some(share)
+    value::share(std::str::from_utf8(text).ok()?).filter(|share| *share > 0.0)
 }
 
 #[cfg(test)]

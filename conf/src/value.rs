@@ -40,6 +40,14 @@ pub fn offset(text: &str) -> Result<u64, ValueError> {
     scaled(text, "size", &[('k', 10), ('m', 20), ('g', 30)])
 }
 
+/// A share from 0 to 1: a percentage such as `0.1%`, or a fraction such as `0.001`, of digits and a decimal point alone.
+pub fn share(text: &str) -> Option<f64> {
+    let (number, whole) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
+    let is_plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let share = number.parse::<f64>().ok().filter(|_| is_plain)? / whole;
+    (share <= 1.0).then_some(share)
+}
+
 /// To the millisecond: whole numbers with `y` (365 days), `M` (30 days), `w`, `d`, `h`, `m`, `s`, `ms`,
 /// greatest unit first, each at most once; a last number without a unit counts seconds. `1h30m`, `1h 30m`,
 /// `90`.

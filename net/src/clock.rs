@@ -39,6 +39,11 @@ pub fn wall() -> Wall {
     Wall { seconds: time.tv_sec.max(0), milliseconds: (time.tv_nsec / 1_000_000) as u16 }
 }
 
+/// Milliseconds since 1970 of [`wall`].
+pub fn unix_milliseconds() -> u64 {
+    wall().unix_milliseconds().unsigned_abs()
+}
+
 /// Exact, for comparison with other machines.
 pub fn unix_nanoseconds() -> u64 {
     let time = clock_gettime(ClockId::Realtime);

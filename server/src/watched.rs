@@ -29,11 +29,11 @@ impl Watched {
         let Some(sampled) = self.sampled.as_mut().filter(|_| status != 101) else {
             return self.sampled = None;
         };
-        sampled.response(status, pairs(fields), now());
+        sampled.response(status, fields.pairs(), clock::unix_milliseconds());
         if sampled.is_stream() {
             // Its end may never come.
             if let Some(sampled) = self.sampled.take() {
-                self.zone.observe(|shadow| shadow.streams(*sampled, now()));
+                self.zone.observe(|shadow| shadow.streams(*sampled, clock::unix_milliseconds()));
             }
             return;
         }
@@ -53,7 +53,7 @@ impl Watched {
 impl Drop for Watched {
     fn drop(&mut self) {
         let Some(sampled) = self.sampled.take() else { return };
-        self.zone.observe(|shadow| shadow.ended(*sampled, self.ending, now()));
+        self.zone.observe(|shadow| shadow.ended(*sampled, self.ending, clock::unix_milliseconds()));
     }
 }
 
@@ -74,7 +74,8 @@ pub fn watch(request: &Request) -> Option<Box<Watched>> {
         client: client(request),
         certificate: client_certificate::shown(request),
     };
-    let sampled = zone.observe(|shadow| shadow.sent(&observed, pairs(request.fields()), now()))??;
+    let sampled =
+        zone.observe(|shadow| shadow.sent(&observed, request.fields().pairs(), clock::unix_milliseconds()))??;
     Some(Box::new(Watched { zone: zone.clone(), sampled: Some(sampled), ending: Ending::Cut }))
 }
 
@@ -85,13 +86,4 @@ fn client(request: &Request) -> IpAddr {
         (None, Address::Tcp(address)) => address.ip(),
         (None, Address::Unix(_)) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
     }
-}
-
-fn pairs(fields: Fields<'_>) -> impl Iterator<Item = (&[u8], &[u8])> + Clone {
-    fields.iter().map(|(_, name, value)| (name, value))
-}
-
-/// Milliseconds since 1970.
-fn now() -> u64 {
-    u64::try_from(clock::wall().unix_milliseconds()).unwrap_or(0)
 }

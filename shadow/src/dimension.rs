@@ -362,20 +362,7 @@ pub(crate) fn difference(one: &[u32], other: &[u32]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::{IpAddr, Ipv4Addr};
-
-    fn request(query: &str) -> Request<'_> {
-        Request {
-            location: 0,
-            method: b"GET",
-            is_tls: false,
-            host: b"h",
-            path: b"/",
-            query: Some(query.as_bytes()),
-            client: IpAddr::V4(Ipv4Addr::LOCALHOST),
-            certificate: None,
-        }
-    }
+    use crate::fixture::request;
 
     #[test]
     fn random_names_do_not_use_up_the_dimensions() {
@@ -383,7 +370,7 @@ mod tests {
         for number in 0..10_000 {
             let (name, cookie) = (format!("x-{number}"), format!("session=a{}; c{number}=1", number % 7));
             let fields = [(name.as_bytes(), &b"1"[..]), (b"Cookie", cookie.as_bytes())];
-            let values = dimensions.read(&key, &request("q=1"), fields.into_iter());
+            let values = dimensions.read(&key, &request(Some("q=1"), 1), fields.into_iter());
             assert!(values.len() <= MOST);
         }
         let names: Vec<String> = dimensions.list[5..].iter().map(Dimension::label).collect();
@@ -397,7 +384,7 @@ mod tests {
         for number in 0..400 {
             let (id, cookie) = (format!("id-{number}"), format!("session=a{}", number % 40));
             let fields = [(&b"x-request-id"[..], id.as_bytes()), (b"Cookie", cookie.as_bytes())];
-            dimensions.read(&key, &request("q=1"), fields.into_iter());
+            dimensions.read(&key, &request(Some("q=1"), 1), fields.into_iter());
         }
         let find = |label: &str| {
             let found = dimensions.list.iter().find(|dimension| dimension.label() == label);

@@ -173,21 +173,11 @@ impl Leniency {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture;
     use crate::json::Meaning;
 
     fn seen(at: u64, ordered: u64) -> Seen {
-        Seen {
-            sent: at,
-            at,
-            meaning: Meaning { ordered, unordered: 1 },
-            marks: Box::default(),
-            values: Box::default(),
-            url: 0,
-            client: 2,
-            identity: 2,
-            explicit: None,
-            is_storable: true,
-        }
+        Seen { meaning: Meaning { ordered, unordered: 1 }, identity: 2, ..fixture::seen(at, 1) }
     }
 
     fn counted(at: u64, client: u32, value: u32) -> Seen {

@@ -36,6 +36,8 @@ mod reason;
 pub mod report;
 pub mod words;
 pub mod configuration;
+#[cfg(test)]
+mod fixture;
 
 pub use digest::LONGEST_READ;
 pub use hash::Key;

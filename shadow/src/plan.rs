@@ -122,7 +122,7 @@ pub(crate) fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
 mod tests {
     use super::*;
     use crate::dimension::difference;
-    use std::net::{IpAddr, Ipv4Addr};
+    use crate::fixture::request;
 
     /// What is learned from forty clients in three languages, whose responses have a meaning each.
     fn learned(meaning: impl Fn(usize) -> usize) -> (Plan, Vec<String>, Vec<String>) {
@@ -132,17 +132,7 @@ mod tests {
             let cookie = format!("session=s{client}");
             let language = ["de", "en", "fr"][usize::from(client % 3)];
             let fields = [(&b"cookie"[..], cookie.as_bytes()), (b"accept-language", language.as_bytes())];
-            let request = Request {
-                location: 0,
-                method: b"GET",
-                is_tls: false,
-                host: b"h",
-                path: b"/",
-                query: None,
-                client: IpAddr::V4(Ipv4Addr::new(10, 0, 0, client)),
-                certificate: None,
-            };
-            values.push(dimensions.read(&key, &request, fields.into_iter()));
+            values.push(dimensions.read(&key, &request(None, client), fields.into_iter()));
         }
         let latest = &values[80..];
         for number in 0..4_000_usize {

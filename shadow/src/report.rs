@@ -395,25 +395,14 @@ fn hit_ratio(route: &Route, keys: &[(u32, u32)]) -> [f64; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::request;
     use crate::hash::Key;
-    use crate::request::Request;
-    use std::net::{IpAddr, Ipv4Addr};
 
     /// The names of arguments that are all ignored, but for one.
     fn ignored_of(queries: &[&str], kept: &str) -> Vec<String> {
         let (key, mut dimensions) = (Key::from_seed(1), Dimensions::new());
         for query in queries {
-            let request = Request {
-                location: 0,
-                method: b"GET",
-                is_tls: false,
-                host: b"h",
-                path: b"/",
-                query: Some(query.as_bytes()),
-                client: IpAddr::V4(Ipv4Addr::LOCALHOST),
-                certificate: None,
-            };
-            dimensions.read(&key, &request, std::iter::empty());
+            dimensions.read(&key, &request(Some(query), 1), std::iter::empty());
         }
         let mask = dimensions.mask(|of| of.sort == Sort::Argument && *of.name != *kept.as_bytes());
         ignored(&dimensions, mask)

@@ -287,23 +287,12 @@ impl Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::Meaning;
+    use crate::fixture;
 
     const SIXTY: usize = 5;
 
     fn seen(second: u64, client: u32) -> Seen {
-        Seen {
-            sent: second * 1_000,
-            at: second * 1_000 + 5,
-            meaning: Meaning::default(),
-            marks: Box::default(),
-            values: Box::default(),
-            url: 0,
-            client: client * 2,
-            identity: client,
-            explicit: None,
-            is_storable: true,
-        }
+        Seen { at: second * 1_000 + 5, ..fixture::seen(second * 1_000, client) }
     }
 
     /// The outcomes with a lifetime of 60 seconds, and whether a leak was found at once.

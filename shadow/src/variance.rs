@@ -212,9 +212,8 @@ pub(crate) fn ignorable(dimensions: &Dimensions, pairs: &Pairs, known: u64, may_
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::request;
     use crate::hash::Key;
-    use crate::request::Request;
-    use std::net::{IpAddr, Ipv4Addr};
 
     /// Forty clients, each with its session, address and one of three languages; one of four user agents.
     struct Clients {
@@ -236,17 +235,7 @@ mod tests {
                     (b"accept-language", language.as_bytes()),
                     (b"x-request-id", id.as_bytes()),
                 ];
-                let request = Request {
-                    location: 0,
-                    method: b"GET",
-                    is_tls: false,
-                    host: b"h",
-                    path: b"/",
-                    query: None,
-                    client: IpAddr::V4(Ipv4Addr::new(10, 0, 0, client)),
-                    certificate: None,
-                };
-                let of = dimensions.read(&key, &request, fields.into_iter());
+                let of = dimensions.read(&key, &request(None, client), fields.into_iter());
                 if round == 2 {
                     values.push(of);
                 }
@@ -316,17 +305,7 @@ mod tests {
             let query: Vec<String> =
                 tests.iter().map(|(name, ..)| format!("{name}=v{}", number % 6)).collect();
             let query = query.join("&");
-            let request = Request {
-                location: 0,
-                method: b"GET",
-                is_tls: false,
-                host: b"h",
-                path: b"/",
-                query: Some(query.as_bytes()),
-                client: IpAddr::V4(Ipv4Addr::LOCALHOST),
-                certificate: None,
-            };
-            dimensions.read(&key, &request, std::iter::empty());
+            dimensions.read(&key, &request(Some(&query), 1), std::iter::empty());
         }
         for (name, equal, differing) in tests {
             let number = dimensions.argument(&key, name.as_bytes()).expect("it was seen twice");

@@ -245,6 +245,7 @@ fn insufficient(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture;
     use crate::hash::Key;
     use crate::simulation::SIMULATED;
 
@@ -318,7 +319,7 @@ mod tests {
     fn a_word_is_cached_if_several_clients_got_hits_and_it_is_not_about_the_client() {
         let entry = |words: &str, clients: u32, hits: u32| {
             let mut entry = Entry::new(0, words.as_bytes().into(), 0);
-            (0..clients).for_each(|client| entry.keep(seen(client)));
+            (0..clients).for_each(|client| entry.keep(fixture::seen(0, client)));
             (entry.requests, entry.hits) = (hits + 5, [hits; SIMULATED]);
             entry
         };
@@ -336,20 +337,5 @@ mod tests {
         assert_eq!(words, [&b"hat"[..], b"shoe"]);
         let hits: u32 = keys.ratios(0, Some(&words)).iter().map(|(_, hits)| hits).sum();
         assert_eq!((hits, keys.ratios(0, None).len()), (300, 6), "the others are asked for and have no hits");
-    }
-
-    fn seen(client: u32) -> crate::seen::Seen {
-        crate::seen::Seen {
-            sent: 0,
-            at: 0,
-            meaning: crate::json::Meaning::default(),
-            marks: Box::default(),
-            values: Box::default(),
-            url: 0,
-            client: client * 2,
-            identity: client,
-            explicit: None,
-            is_storable: true,
-        }
     }
 }

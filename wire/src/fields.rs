@@ -137,6 +137,11 @@ impl<'a> Fields<'a> {
         self.lines().map(move |field| (field.id, field.name(self.bytes), field.value.of(self.bytes)))
     }
 
+    /// As [`Fields::iter`], by name and value alone.
+    pub fn pairs(self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone {
+        self.iter().map(|(_, name, value)| (name, value))
+    }
+
     #[inline]
     pub fn len(self) -> usize {
         match self.lines {

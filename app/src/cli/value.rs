@@ -106,14 +106,7 @@ pub(super) fn stage(text: &str) -> Result<RateStage, String> {
 
 /// `0.1%`, or `0.001`.
 pub(super) fn share(text: &str) -> Result<f64, String> {
-    let (number, whole) = match text.strip_suffix('%') {
-        Some(number) => (number, 100.0),
-        None => (text, 1.0),
-    };
-    let share = self::number(number).map(|number| number / whole);
-    share
-        .filter(|share| (0.0..=1.0).contains(share))
-        .ok_or_else(|| "write a share such as 0.1% or 0.001".to_owned())
+    value::share(text).ok_or_else(|| "write a share such as 0.1% or 0.001".to_owned())
 }
 
 /// A field line; the space around its value is cut (RFC 9110 §5.5).

@@ -147,7 +147,7 @@ fn order(ladder: &Ladder) -> Result<Order, String> {
 
 pub(super) fn seed() -> u64 {
     // JSON's readers know whole numbers up to 2^53.
-    u64::try_from(clock::wall().unix_milliseconds()).unwrap_or(0)
+    clock::unix_milliseconds()
 }
 
 /// This program and the peers, each with its binary.

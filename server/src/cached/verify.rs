@@ -19,7 +19,7 @@ use crate::request::Request;
 use crate::url_text;
 use crate::verified::Leak;
 use bare::Bareness;
-use experiment::{CheckFinding, CheckResult, Experiment, Inference, ROUNDS};
+use experiment::{CheckFinding, CheckResult, Experiment, Inference, ROUNDS, refuses_only_bare};
 use millstream_cache::{Entry, How, Purge, What};
 use millstream_conf::model::{CacheVerify, Level, OnLeak, ProxyCache};
 use millstream_net::clock;
@@ -146,22 +146,20 @@ async fn find(request: &Request, entry: &Arc<Entry>) -> CheckFinding {
     };
     let mut bareness = Bareness::Named;
     for _ in 0..ROUNDS {
-        let Some(mut bare) = bare::request(request, entry, bareness) else {
+        let Some(bare) = bare::request(request, entry, bareness) else {
             return CheckFinding::of(CheckResult::Unknown);
         };
-        let (own, other) =
-            tokio::join!(asking::ask(&key, request.for_refresh()), asking::ask(&key, bare.for_refresh()));
+        let (own, other) = tokio::join!(asking::ask(&key, request.for_refresh()), asking::ask(&key, bare));
         let (own, mut other) = match (own, other) {
             (Ok(own), Ok(other)) => (own, other),
             (Err(result), _) | (_, Err(result)) => return CheckFinding::of(result),
         };
         // Some refuse whatever does not look like a browser; that is no dependence on who asks.
-        if bareness == Bareness::Named && experiment.refuses_only_bare(&own, &other) {
+        if bareness == Bareness::Named && refuses_only_bare(&own, &other) {
             bareness = Bareness::Browser;
-            let Some(again) = bare::request(request, entry, bareness) else {
+            let Some(bare) = bare::request(request, entry, bareness) else {
                 return CheckFinding::of(CheckResult::Unknown);
             };
-            bare = again;
             other = match asking::ask(&key, bare).await {
                 Ok(other) => other,
                 Err(result) => return CheckFinding::of(result),

@@ -149,7 +149,6 @@ async fn fill(
             let trailers = answered.connection.trailers().filter(|trailers| !trailers.is_empty());
             shared.trailers.set(trailers.map(|trailers| Headers::copied_from(trailers, |_, _, _| true)));
             answered.connection.pass_over();
-            shared.traffic.set(answered.connection.traffic());
             pool.put(answered.connection, now);
             answered.turn.succeeded(now);
             break SpillEnd::Whole;

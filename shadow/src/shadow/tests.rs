@@ -1,24 +1,15 @@
 //! The bounds of all that is kept, and what is not sampled.
 
 use super::*;
+use crate::fixture;
 use crate::report::{Report, STALE_BUDGET};
 use crate::sample::{MOST_BYTES, MOST_KEYS};
-use std::net::{IpAddr, Ipv4Addr};
 
 /// Memory for everything, in bytes.
 const MOST: usize = 32 << 20;
 
 fn request<'a>(method: &'a str, path: &'a str, client: u8) -> Request<'a> {
-    Request {
-        location: 0,
-        method: method.as_bytes(),
-        is_tls: false,
-        host: b"h",
-        path: path.as_bytes(),
-        query: None,
-        client: IpAddr::V4(Ipv4Addr::new(10, 0, 0, client)),
-        certificate: None,
-    }
+    Request { method: method.as_bytes(), path: path.as_bytes(), ..fixture::request(None, client) }
 }
 
 fn letters(mut number: usize) -> String {

@@ -134,9 +134,11 @@ fn behind_interim(mut bytes: &[u8]) -> Option<&[u8]> {
 
 /// Behind the empty line.
 fn end_of_head(bytes: &[u8]) -> Option<usize> {
-    let lines = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at);
-    let is_end = |at: &usize| matches!(&bytes[at + 1..], [b'\n', ..] | [b'\r', b'\n', ..]);
-    lines.into_iter().find(is_end).map(|at| at + if bytes[at + 1] == b'\n' { 2 } else { 3 })
+    (0..bytes.len()).find_map(|at| match &bytes[at..] {
+        [b'\n', b'\n', ..] => Some(at + 2),
+        [b'\n', b'\r', b'\n', ..] => Some(at + 3),
+        _ => None,
+    })
 }
 
 #[cfg(test)]

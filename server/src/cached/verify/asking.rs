@@ -46,7 +46,7 @@ pub(super) async fn ask(key: &Key, request: Request) -> Read {
             // An error page would have been sent for it.
             Ok(OpenedFill::Ended(Proxied::Intercepted(status) | Proxied::Failed(status), _)) => {
                 statused(status)?;
-                Ok(ContentReader::begin(key, status, std::iter::empty(), now()).finish())
+                Ok(ContentReader::begin(key, status, std::iter::empty(), clock::unix_milliseconds()).finish())
             }
             Ok(OpenedFill::Ended(Proxied::Redirect(_), _)) => Err(CheckResult::Unknown),
             Ok(OpenedFill::Ended(..)) | Err(_) => Err(CheckResult::Failed),
@@ -70,7 +70,7 @@ async fn read(key: &Key, mut follower: Follower, is_whole: &Cell<bool>) -> Read 
     let head = follower.head().clone();
     let head = head.view();
     statused(head.status)?;
-    let mut reader = DecodedContent::begin(key, head.status, head.fields(), now())?;
+    let mut reader = DecodedContent::begin(key, head.status, head.fields(), clock::unix_milliseconds())?;
     while let Some(piece) = follower.next().await {
         if !reader.feed(&piece.map_err(|_| CheckResult::Failed)?)? {
             return Ok(reader.finish());
@@ -85,11 +85,6 @@ fn statused(status: u16) -> Result<(), CheckResult> {
     if matches!(status, 408 | 425 | 429 | 500..) { Err(CheckResult::Failed) } else { Ok(()) }
 }
 
-/// Milliseconds since 1970.
-fn now() -> u64 {
-    u64::try_from(clock::wall().unix_milliseconds()).unwrap_or(0)
-}
-
 /// Decodes if it must.
 struct DecodedContent {
     content: ContentReader,
@@ -98,8 +93,7 @@ struct DecodedContent {
 
 impl DecodedContent {
     fn begin(key: &Key, status: u16, fields: Fields<'_>, now: u64) -> Result<DecodedContent, CheckResult> {
-        let pairs = fields.iter().map(|(_, name, value)| (name, value));
-        let content = ContentReader::begin(key, status, pairs, now);
+        let content = ContentReader::begin(key, status, fields.pairs(), now);
         let decoder = match fields.get(FieldId::ContentEncoding) {
             None => None,
             Some(coding) if coding.eq_ignore_ascii_case(b"identity") => None,

@@ -69,11 +69,6 @@ impl Experiment {
         }
     }
 
-    /// Whether the upstream serves the client, and refuses only the other request.
-    pub(super) fn refuses_only_bare(&self, own: &Content, bare: &Content) -> bool {
-        own.status() < 400 && (400..500).contains(&bare.status())
-    }
-
     /// One more response to the client's request and to a bare one.
     pub(super) fn judge(&mut self, own: Content, bare: Content) -> Inference {
         let found = |result| Inference::Finding(CheckFinding::of(result));
@@ -95,6 +90,11 @@ impl Experiment {
         let differs_by = self.stored.differs_by(&self.own, &self.noise);
         Inference::Finding(CheckFinding { result: CheckResult::Leak, differs_by })
     }
+}
+
+/// Whether the upstream serves the client, and refuses only the other request.
+pub(super) fn refuses_only_bare(own: &Content, bare: &Content) -> bool {
+    own.status() < 400 && (400..500).contains(&bare.status())
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use crate::features::pass::sharing::interval;
 use crate::features::templates::without_templates;
 use crate::reading::{Reading, parameter};
 use crate::tree::{Directive, Word};
+use crate::value;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheVerify {
@@ -80,17 +81,10 @@ fn read_parameter(word: &Word, verify: &mut CacheVerify) -> Result<(), &'static 
 
 /// A percentage up to 100, or a fraction below 1, in 2³²; `None` unless it is one, and above zero.
 fn share(text: &str) -> Option<u32> {
-    let (number, whole) = match text.strip_suffix('%') {
-        Some(number) => (number, 100.0),
-        None => (text, 1.0),
-    };
-    if !number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
-        return None;
-    }
-    let part = number.parse::<f64>().ok()? / whole;
+    let part = value::share(text)?;
     // A bare 1 would be read as a percentage by some, and as all by others.
-    let most = if whole > 1.0 { part <= 1.0 } else { part < 1.0 };
-    (part > 0.0 && most).then(|| ((part * 4_294_967_296.0) as u32).max(1))
+    let is_clear = text.ends_with('%') || part < 1.0;
+    (part > 0.0 && is_clear).then(|| ((part * 4_294_967_296.0) as u32).max(1))
 }
 
 #[cfg(test)]
