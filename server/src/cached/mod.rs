@@ -308,7 +308,7 @@ async fn follow(request: &mut Request, client: &mut Client, follower: Follower) 
         return Outcome::Status(status);
     }
     let age = Some(stored.view().age(now));
-    let outcome = follow::serve(request, client, follower, age).await;
+    let outcome = follow::serve(request, client, follower, age, &|_| None).await;
     followed(request, outcome)
 }
 

@@ -108,7 +108,8 @@ async fn as_it_is(request: &mut Request, client: &mut Client, piece: Piece) -> O
         }
         Source::Stream(follower) => {
             let age = follower.head().view().age(Now::read());
-            let followed = follow::serve(request, client, follower, Some(age).filter(|age| *age > 0)).await;
+            let followed =
+                follow::serve(request, client, follower, Some(age).filter(|age| *age > 0), &|_| None).await;
             cached::followed(request, followed)
         }
     }

@@ -225,7 +225,7 @@ async fn exchange_heads(
     }
 }
 
-/// After a failed send: the upstream may have responded, for example 413, and closed early.
+/// After a failed send: the upstream may have responded, for example 413, and accept no more.
 async fn answered_early(
     passing: &mut Passing<'_>,
     connection: &mut Connection,

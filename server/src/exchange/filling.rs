@@ -6,8 +6,10 @@
 //! its followers see the cut. One that nobody reads any more is ended after `proxy_cache_unread_timeout`.
 
 use super::answered::Answered;
+use super::ending::passed_trailers;
 use super::{Filling, OpenedFill, Passing, Proxied, answer_head, report};
 use crate::representation::follow::{self, Followed};
+use crate::request::Request;
 use crate::worker::Worker;
 use bytes::Bytes;
 use millstream_cache::policy::Lifetime;
@@ -69,6 +71,7 @@ pub(super) struct StoredParts {
 struct FillProgress {
     length: Cell<u64>,
     traffic: Cell<(u64, u64)>,
+    trailers: Cell<Option<Headers>>,
 }
 
 /// The upstream half, which may outlive the request.
@@ -107,8 +110,12 @@ pub(super) async fn fill(
     let Some(follower) = follower else { return Proxied::Failed(502) };
     let (filled, served) = {
         let mut filled: Option<Filled> = None;
-        let pool = &passing.destination.pool;
-        let mut serving = pin!(follow::serve(passing.request, client, follower, age));
+        let (pool, proxy) = (&passing.destination.pool, passing.proxy);
+        let trailers = |request: &mut Request| {
+            let came = shared.trailers.take();
+            passed_trailers(proxy, request, came.as_ref().map(Headers::view))
+        };
+        let mut serving = pin!(follow::serve(passing.request, client, follower, age, &trailers));
         let served = poll_fn(|context| {
             if filled.is_none()
                 && let Poll::Ready(mut ended) = reading.as_mut().poll(context)
@@ -320,6 +327,8 @@ async fn read_all(
                 if outcome.is_err() {
                     break;
                 }
+                let trailers = answered.connection.trailers();
+                shared.trailers.set(trailers.map(|fields| Headers::copied_from(fields, |_, _, _| true)));
                 // Not stored where the disk is full or the entry was purged meanwhile; the followers have it all.
                 _ = fill.finish().await;
                 let filled = Filled::new(answered.connection, length, None, file_error);

@@ -45,7 +45,7 @@ pub(super) async fn send_stream(
     passing: &mut Passing<'_>,
     connection: &mut Connection,
 ) -> Result<bool, AttemptFailure> {
-    let RequestBody::Stream { begun, first, .. } = &mut passing.terms.body else { return Ok(true) };
+    let RequestBody::Stream { begun, first, rest, .. } = &mut passing.terms.body else { return Ok(true) };
     let Some(client) = passing.client.as_deref_mut() else { return Ok(true) };
     // What a server refuses over HTTP/2 can be sent once more, as long as it is little.
     let most_kept = if passing.proxy.is_http2() { MOST_KEPT } else { 0 };
@@ -73,12 +73,16 @@ pub(super) async fn send_stream(
         } else {
             (*begun, *first) = (true, Vec::new());
         }
-        let ended = progress == BodyProgress::End;
+        let (ended, before) = (progress == BodyProgress::End, connection.body_sent());
         match connection.send(b"", &piece, ended, passing.proxy.exchange.send_timeout).await {
             Ok(()) if ended => break Ok(true),
             Ok(()) => {}
             // What it has to say, if anything, is read next.
-            Err(ExchangeError::Write(_)) => break Ok(false),
+            Err(ExchangeError::Write(_)) => {
+                let sent = (connection.body_sent() - before) as usize;
+                rest.extend_from_slice(&piece[sent..]);
+                break Ok(false);
+            }
             Err(error) => break Err(broken(connection, error, "while sending request to upstream")),
         }
     };

@@ -124,7 +124,10 @@ impl Keeping {
         }
         let length = shared.written.get();
         let failed = shared.failed.take();
-        let trailers = passed_trailers(passing, answered.connection.trailers().filter(|_| failed.is_none()));
+        let trailers = {
+            let came = answered.connection.trailers().filter(|_| failed.is_none());
+            passed_trailers(passing.proxy, passing.request, came)
+        };
         match &failed {
             None => answered.finish(passing, length, clock::now()),
             Some(StoringFailure::Upstream(error)) => passing.broke_off(&answered.connection, error, length),

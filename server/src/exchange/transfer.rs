@@ -7,7 +7,6 @@
 use super::answer_head::{announced, buffering, rewritten, visible};
 use super::answered::Answered;
 use super::ending::{cut, flushed, passed_trailers};
-use super::request_body::RequestBody;
 use super::request_head::is_condition;
 use super::spill::{self, SpillEnd};
 use super::storing::Keeping;
@@ -200,8 +199,7 @@ impl Transfer {
         }
         let exchange = &passing.proxy.exchange;
         let (count, size) = exchange.buffers;
-        let is_streamed = matches!(passing.terms.body, RequestBody::Stream { .. });
-        let upward = (is_streamed && answered.connection.is_both_ways()).then(Box::<Upward>::default);
+        let upward = Upward::of(&passing.terms.body, &answered.connection).map(Box::new);
         Transfer {
             answered,
             bound: if buffered { exchange.buffer_size + count * size } else { 1 },
@@ -255,7 +253,7 @@ impl Transfer {
     }
 
     pub(super) fn ended(self, passing: &mut Passing<'_>, client: &mut Client, now: Instant) {
-        let passed = passed_trailers(passing, self.answered.connection.trailers());
+        let passed = passed_trailers(passing.proxy, passing.request, self.answered.connection.trailers());
         client.end(passing.request, passed.as_ref().map(Headers::view));
         self.answered.finish(passing, self.length, now);
     }
@@ -270,7 +268,8 @@ impl Transfer {
         match moved.ending {
             SpillEnd::Whole => {
                 passing.note_traffic(moved.traffic, length, moved.ended);
-                let passed = passed_trailers(passing, moved.trailers.as_ref().map(Headers::view));
+                let trailers = moved.trailers.as_ref().map(Headers::view);
+                let passed = passed_trailers(passing.proxy, passing.request, trailers);
                 client.end(passing.request, passed.as_ref().map(Headers::view));
                 flushed(client, passing.request).await
             }

@@ -1,23 +1,37 @@
-//! The rest of a request's body, sent while its answer comes (RFC 9113 §8.1): what both sides of a stream of gRPC live by.
+//! The rest of a request's body, sent while its response comes (RFC 9113 §8.1): what both sides of a stream of gRPC live by.
 //!
-//! It takes a piece at a time and waits until the upstream has it, so that neither side is read faster than the other takes. Next: `transfer`,
-//! which polls it beside the answer.
+//! It takes a piece at a time and waits until the upstream has it, so that neither side is read faster than the other takes. Before:
+//! `sending`, which stops when a response begins; next: `transfer`, which polls this beside the response.
 
+use super::request_body::{RequestBody, read_at};
 use crate::client::{BodyProgress, Client, ClientFailure};
 use crate::request::Request;
 use millstream_net::buffers;
 use millstream_upstream::{Connection, ExchangeError};
+use std::fs::File;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 const PIECE: usize = 16 * 1024;
 
-#[derive(Debug, Default)]
 pub(super) struct Upward {
     piece: Vec<u8>,
     sent: usize,
-    has_ended: bool,
+    source: Source,
 }
+
+/// Where the pieces behind this one come from.
+enum Source {
+    Client,
+    File { file: Arc<File>, at: u64, length: u64, reading: Option<Reading> },
+    Ended,
+}
+
+type Reading = Pin<Box<dyn Future<Output = io::Result<Vec<u8>>>>>;
 
 pub(super) enum Stuck {
     Client(ClientFailure),
@@ -25,6 +39,26 @@ pub(super) enum Stuck {
 }
 
 impl Upward {
+    /// What is unsent of a body, if the server may still have it.
+    pub(super) fn of(body: &RequestBody, connection: &Connection) -> Option<Upward> {
+        if !connection.is_both_ways() {
+            return None;
+        }
+        let sent = connection.body_sent();
+        let behind = |bytes: &[u8]| bytes.get(sent as usize..).unwrap_or_default().to_vec();
+        let (piece, source) = match body {
+            RequestBody::None => return None,
+            RequestBody::Memory(bytes) => (behind(bytes), Source::Ended),
+            RequestBody::File(file, length) => {
+                let file = Arc::clone(file);
+                (Vec::new(), Source::File { file, at: sent, length: *length, reading: None })
+            }
+            RequestBody::Stream { begun: true, rest, .. } => (rest.clone(), Source::Client),
+            RequestBody::Stream { begun: false, first, .. } => (behind(first), Source::Client),
+        };
+        Some(Upward { piece, sent: 0, source })
+    }
+
     pub(super) fn poll(
         &mut self,
         context: &mut Context<'_>,
@@ -33,17 +67,11 @@ impl Upward {
         timeout: Duration,
     ) -> Poll<Result<(), Stuck>> {
         loop {
-            if self.piece.is_empty() && !self.has_ended {
-                self.piece = buffers::take();
-                let read = client.poll_body_within(context, request, &mut self.piece, PIECE);
-                if read.is_pending() {
-                    // Who says nothing for long costs no buffer.
-                    buffers::give(std::mem::take(&mut self.piece));
-                }
-                self.has_ended = ready!(read).map_err(Stuck::Client)? == BodyProgress::End;
+            if self.piece.is_empty() {
+                ready!(self.poll_piece(context, client, request))?;
             }
-            let rest = &self.piece[self.sent..];
-            match ready!(connection.poll_send_piece(context, rest, self.has_ended, timeout)) {
+            let (rest, is_last) = (&self.piece[self.sent..], matches!(self.source, Source::Ended));
+            match ready!(connection.poll_send_piece(context, rest, is_last, timeout)) {
                 Ok(count) => self.sent += count,
                 Err(error @ ExchangeError::SendTimeout) => return Poll::Ready(Err(Stuck::Upstream(error))),
                 // What it has to say is on its way.
@@ -54,10 +82,46 @@ impl Upward {
             }
             self.sent = 0;
             buffers::give(std::mem::take(&mut self.piece));
-            if self.has_ended {
+            if is_last {
                 connection.sent_whole();
                 return Poll::Ready(Ok(()));
             }
         }
+    }
+
+    fn poll_piece(
+        &mut self,
+        context: &mut Context<'_>,
+        client: &mut Client,
+        request: &mut Request,
+    ) -> Poll<Result<(), Stuck>> {
+        match &mut self.source {
+            Source::Ended => {}
+            Source::Client => {
+                self.piece = buffers::take();
+                let read = client.poll_body_within(context, request, &mut self.piece, PIECE);
+                if read.is_pending() {
+                    // Who says nothing for long costs no buffer.
+                    buffers::give(std::mem::take(&mut self.piece));
+                }
+                if ready!(read).map_err(Stuck::Client)? == BodyProgress::End {
+                    self.source = Source::Ended;
+                }
+            }
+            Source::File { file, at, length, reading } => {
+                let size = (*length - *at).min(PIECE as u64);
+                let read = reading.get_or_insert_with(|| {
+                    let (file, at) = (Arc::clone(file), *at);
+                    Box::pin(async move { read_at(&file, buffers::take(), at, size as usize).await })
+                });
+                let read = ready!(read.as_mut().poll(context));
+                self.piece = read.map_err(|error| Stuck::Upstream(ExchangeError::Write(error)))?;
+                (*reading, *at) = (None, *at + size);
+                if at == length {
+                    self.source = Source::Ended;
+                }
+            }
+        }
+        Poll::Ready(Ok(()))
     }
 }

@@ -9,6 +9,7 @@ use super::hit;
 use crate::client::{Client, ClientFailure};
 use crate::request::Request;
 use millstream_cache::Follower;
+use millstream_wire::Headers;
 use millstream_wire::conditional::Validators;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -25,11 +26,13 @@ pub enum Followed {
     Client(ClientFailure),
 }
 
+/// `trailers` are asked for once the body has ended: they are not stored, and only for the client whose request it was.
 pub async fn serve(
     request: &mut Request,
     client: &mut Client,
     follower: Follower,
     age: Option<u64>,
+    trailers: &dyn Fn(&mut Request) -> Option<Headers>,
 ) -> Followed {
     let stored = follower.head().clone();
     let offer = Offer {
@@ -58,7 +61,7 @@ pub async fn serve(
     let outcome = match first {
         Some(first) => {
             client.skip(first);
-            pass(request, client, follower, shape.status == 206).await
+            pass(request, client, follower, (shape.status == 206, trailers)).await
         }
         None => {
             client.end(request, None);
@@ -72,7 +75,7 @@ async fn pass(
     request: &mut Request,
     client: &mut Client,
     mut follower: Follower,
-    is_part: bool,
+    (is_part, trailers): (bool, &dyn Fn(&mut Request) -> Option<Headers>),
 ) -> Result<(), ClientFailure> {
     // Who wants the whole is told that it was whole: it waits for the fill's own end.
     while !(is_part && client.has_all()) {
@@ -103,6 +106,7 @@ async fn pass(
         }
     }
     drop(follower);
-    client.end(request, None);
+    let trailers = trailers(request);
+    client.end(request, trailers.as_ref().map(Headers::view));
     client.flush(request).await
 }

@@ -1,6 +1,7 @@
 //! HTTP/2 to upstreams: behind `proxy_http_version 2` and `grpc_pass` all is as it is over HTTP/1, and what is HTTP/2's own holds too. The server
 //! behind is another one of ours, whose own judges stand in `http2`.
 
+mod both_ways;
 mod unruly;
 
 use std::io::{Read, Write};

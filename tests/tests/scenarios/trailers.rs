@@ -58,8 +58,11 @@ fn trailers_of_an_upstream_are_known_and_passed_on_where_that_is_wanted() {
     let origin = Origin::start(move |_| vec![Step::Send(sent.into())]);
     let server = Server::start(
         "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
-        http { access_log off; server { listen 127.0.0.1:@PORT@;
+        http { access_log off; proxy_cache_path @DIR@/cache keys_zone=pages:1m;
+          server { listen 127.0.0.1:@PORT@;
             location / { proxy_pass http://@ORIGIN@; }
+            location /stored { proxy_pass_trailers on; proxy_cache pages; proxy_cache_valid 200 1h;
+                proxy_pass http://@ORIGIN@; }
             location /known { add_trailer X-Known $upstream_trailer_x_sum; proxy_pass http://@ORIGIN@; }
             location /passed { proxy_pass_trailers on; proxy_pass http://@ORIGIN@; } } }",
         &[("ORIGIN", &origin.address())],
@@ -71,6 +74,11 @@ fn trailers_of_an_upstream_are_known_and_passed_on_where_that_is_wanted() {
         let (_, body) = answer.split_once("\r\n\r\n").expect("a head");
         assert_eq!(body, format!("4\r\nbody\r\n0\r\n{trailers}\r\n"), "{path}");
     }
+    // They are for the client that asked, and are not stored (RFC 9111 §3.1 allows that).
+    let asked = whole(&server, "GET", "/stored", "HTTP/1.1");
+    assert!(asked.ends_with("body\r\n0\r\nX-Sum: 1\r\nX-Sum: 2\r\n\r\n"), "{asked}");
+    let hit = whole(&server, "GET", "/stored", "HTTP/1.1");
+    assert!(hit.ends_with("body") && !hit.contains("X-Sum"), "{hit}");
 }
 
 #[test]

@@ -8,6 +8,8 @@ use millstream_wire::h1::framing::Framing;
 use millstream_wire::{Fields, Headers};
 
 const MAX_TRAILERS: usize = 8192;
+/// Bytes of data from which a part is not joined with the chunk behind it.
+const JOINED: usize = 4096;
 
 #[derive(Debug)]
 pub(super) enum Body {
@@ -64,8 +66,8 @@ impl Body {
         }
     }
 
-    /// The caller drops `used` bytes from the input.
-    pub(super) fn step(&mut self, input: &[u8]) -> Result<Step, ExchangeError> {
+    /// The caller drops `used` bytes from the input, in which data may have been moved.
+    pub(super) fn step(&mut self, input: &mut [u8]) -> Result<Step, ExchangeError> {
         match self {
             Self::Pending => Ok(Step::More { used: 0 }),
             Self::Stream { left, ended, .. } => {
@@ -85,24 +87,7 @@ impl Body {
                 Ok(Step::Data { from: 0, to: length, used: length })
             }
             Self::Close(false) => Ok(Step::Data { from: 0, to: input.len(), used: input.len() }),
-            Self::Chunked(decoder, ended) => {
-                let mut used = 0;
-                loop {
-                    let (consumed, event) = decoder.decode(&input[used..]).map_err(ExchangeError::BadBody)?;
-                    match event {
-                        Event::Data([]) => used += consumed,
-                        Event::Data(data) => {
-                            let from = data.as_ptr() as usize - input.as_ptr() as usize;
-                            return Ok(Step::Data { from, to: from + data.len(), used: used + consumed });
-                        }
-                        Event::More => return Ok(Step::More { used: used + consumed }),
-                        Event::End => {
-                            *ended = true;
-                            return Ok(Step::End { used: used + consumed });
-                        }
-                    }
-                }
-            }
+            Self::Chunked(decoder, ended) => chunks(decoder, ended, input),
         }
     }
 
@@ -137,6 +122,40 @@ impl Body {
             Self::Chunked(decoder, true) => Some(decoder.trailers()),
             Self::Stream { ended: true, trailers, .. } => Some(trailers.view()),
             _ => None,
+        }
+    }
+}
+
+/// Small chunks that have come together are one part: their data is moved over the framing between them.
+fn chunks(decoder: &mut Decoder, ended: &mut bool, input: &mut [u8]) -> Result<Step, ExchangeError> {
+    let (mut used, mut from, mut to) = (0, 0, 0);
+    loop {
+        let (consumed, event) = decoder.decode(&input[used..]).map_err(ExchangeError::BadBody)?;
+        let data = match event {
+            Event::Data(data) => {
+                let start = data.as_ptr() as usize - input.as_ptr() as usize;
+                Some(start..start + data.len())
+            }
+            Event::More => None,
+            Event::End => {
+                *ended = true;
+                None
+            }
+        };
+        used += consumed;
+        match data {
+            Some(data) if from == to => (from, to) = (data.start, data.end),
+            Some(data) => {
+                let length = data.len();
+                input.copy_within(data, to);
+                to += length;
+            }
+            None if from < to => return Ok(Step::Data { from, to, used }),
+            None if *ended => return Ok(Step::End { used }),
+            None => return Ok(Step::More { used }),
+        }
+        if to - from >= JOINED {
+            return Ok(Step::Data { from, to, used });
         }
     }
 }

@@ -63,6 +63,11 @@ impl Call {
         ongoing.poll_head(context).map_err(|lost| lost.error(false))
     }
 
+    /// Whether a final response has begun to arrive.
+    pub(crate) fn is_headed(&self) -> bool {
+        self.ongoing.as_ref().is_some_and(|ongoing| ongoing.is_headed())
+    }
+
     pub(crate) fn poll_speaks(&self, context: &Context<'_>) -> Poll<()> {
         self.ongoing.as_ref().map_or(Poll::Pending, |ongoing| ongoing.poll_speaks(context))
     }

@@ -214,7 +214,7 @@ pub const ROWS: &[Row] = &[
         not passed, because its requests could not be processed. After a 101, a connection without traffic for `proxy_read_timeout` is closed.",
         Apply::Level(|l, d, r| of(l).upgrade = r.flag(&d.args[0]))),
     once("proxy_pass_trailers", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-        "Passes trailer fields of upstream responses to the client if its response is chunked. Many servers send trailers only on request: \
+        "Passes trailer fields of upstream responses to the client if its response is chunked. A cache does not store them. Many servers send trailers only on request: \
         `proxy_set_header TE trailers;` with `proxy_set_header Connection te;`.",
         Apply::Level(|l, d, r| of(l).passes_trailers = r.flag(&d.args[0]))),
     idle("proxy_headers_hash_max_size", HTTP_SERVER_LOCATION, (1, 1), "size",

@@ -21,6 +21,10 @@ impl ReadBuffer {
         &self.bytes[self.start..]
     }
 
+    pub(super) fn unread_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.start..]
+    }
+
     pub(super) fn is_used_up(&self) -> bool {
         self.start == self.bytes.len()
     }

@@ -5,9 +5,8 @@ use crate::error::ExchangeError;
 use millstream_net::outlet::Outlet;
 use millstream_net::timer::is_elapsed;
 use millstream_wire::Method;
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::io::{self, IoSlice};
-use std::pin::pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -61,21 +60,26 @@ impl Connection {
         }
         let mut outlet = Outlet::into_inlet(&*stream, &mut self.deadline, timeout);
         outlet.is_last(last);
-        let mut pieces = [IoSlice::new(piece)];
-        let mut writing = pin!(outlet.write_all(&mut pieces));
-        let written = poll_fn(|context| match writing.as_mut().poll(context) {
-            // A server that has answered may take no more of the request (RFC 9113 §8.1).
-            Poll::Pending if stream.has_all() => Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
-            step => step,
+        let mut rest = piece;
+        let written = poll_fn(|context| {
+            while !rest.is_empty() {
+                match outlet.poll_write(context, rest) {
+                    Poll::Ready(Ok(count)) => rest = &rest[count..],
+                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                    // A server that has responded may accept no more until its response is read, or ever (RFC 9113 §8.1).
+                    Poll::Pending if call.is_headed() => {
+                        return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+                    }
+                    Poll::Pending => return Poll::Pending,
+                }
+            }
+            Poll::Ready(Ok(()))
         })
         .await;
-        self.exchange.written += piece.len() as u64;
-        match (written, &self.over) {
-            (Ok(()), _) => Ok(()),
-            (Err(error), _) if is_elapsed(&error) => Err(ExchangeError::SendTimeout),
-            (Err(_), Over::Call(call)) => Err(call.unsent()),
-            (Err(error), _) => Err(ExchangeError::Write(error)),
-        }
+        let count = (piece.len() - rest.len()) as u64;
+        self.exchange.written += count;
+        self.exchange.body_sent += count;
+        written.map_err(|error| if is_elapsed(&error) { ExchangeError::SendTimeout } else { call.unsent() })
     }
 
     /// Sends as much of a piece as the stream accepts now; 0 if it accepts nothing more. An empty last piece
@@ -103,6 +107,7 @@ impl Connection {
         Poll::Ready(match outcome {
             Ok(count) => {
                 self.exchange.written += count as u64;
+                self.exchange.body_sent += count as u64;
                 Ok(count)
             }
             Err(error) if is_elapsed(&error) => Err(ExchangeError::SendTimeout),
@@ -165,6 +170,11 @@ impl Connection {
             true => ExchangeError::SendTimeout,
             false => ExchangeError::Write(error),
         })
+    }
+
+    /// Octets of the request's body that a call's stream has accepted: where the rest begins, if the response came first.
+    pub fn body_sent(&self) -> u64 {
+        self.exchange.body_sent
     }
 
     /// The request, body included, is sent. Otherwise the connection is never reused.

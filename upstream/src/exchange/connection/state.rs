@@ -19,6 +19,8 @@ pub(super) struct ExchangeState {
     pub(super) sent: bool,
     pub(super) received: u64,
     pub(super) written: u64,
+    /// Octets of the body that a call's stream has accepted.
+    pub(super) body_sent: u64,
     interim: u32,
     pub(super) body: Body,
     /// Whether the answer had no body whatever its fields said, so that a server may have written one all the same.
@@ -48,6 +50,7 @@ impl ExchangeState {
             sent: false,
             received: 0,
             written: 0,
+            body_sent: 0,
             interim: 0,
             body: Body::pending(),
             is_bodiless: false,
@@ -97,7 +100,7 @@ impl ExchangeState {
 
     /// The next part of the body, as far as it is in the buffer.
     pub(super) fn advance(&mut self, buffer: &mut ReadBuffer) -> Result<Found, ExchangeError> {
-        match self.body.step(buffer.unread())? {
+        match self.body.step(buffer.unread_mut())? {
             body::Step::Data { from, to, used } => {
                 let start = buffer.use_up(used);
                 Ok(Found::Data { from: start + from, to: start + to })
