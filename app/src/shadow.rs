@@ -60,6 +60,9 @@ fn observe(flags: &ShadowUrl) -> Result<ExitCode, End> {
     let mut observed = None;
     let code = running::in_front(&front, None, may_end, |shared| {
         let Some(zone) = shared.zones.shadows.zone().cloned() else { return };
+        if flags.probe {
+            zone.probe();
+        }
         let (ended, is_over) = channel();
         let (shown, budget, duration) = (zone.clone(), flags.stale_budget, flags.duration);
         let watching = std::thread::Builder::new().name("shadow".into());

@@ -30,6 +30,7 @@ pub mod remembered;
 pub mod judged;
 pub mod page;
 pub mod request;
+pub mod no_one;
 pub mod url_text;
 pub mod counting;
 pub mod basic_credential;

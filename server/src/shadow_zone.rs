@@ -17,6 +17,9 @@ use std::time::{Duration, Instant};
 /// How long viewers see one report.
 const FRESH: Duration = Duration::from_secs(5);
 
+/// Probes in a second.
+const PROBES: u32 = 10;
+
 /// What has been observed since the process started.
 pub struct ShadowZone {
     known: Mutex<Known>,
@@ -94,6 +97,11 @@ impl ShadowZone {
             known.locations.len() - 1
         });
         u32::try_from(at).unwrap_or(u32::MAX)
+    }
+
+    /// From now on, some requests with credentials are sent once more without them, at most [`PROBES`] in a second.
+    pub fn probe(&self) {
+        self.lock().shadow.allow_probes(PROBES);
     }
 
     /// The verdicts up to now. `budget`: stale hits per hit that are allowed.

@@ -83,6 +83,11 @@ impl Slots {
         copy
     }
 
+    /// Whether a value, or its lack, reveals any of these.
+    pub fn have_shown(&self, any: Shows) -> bool {
+        self.shows.iter().any(|shows| shows.get().has(any))
+    }
+
     pub fn shows(&self, number: u16) -> Shows {
         self.shows.get(usize::from(number)).map(Cell::get).unwrap_or_default()
     }

@@ -20,9 +20,17 @@ pub struct Watched {
     /// `None` once it is told.
     sampled: Option<Box<Sampled>>,
     ending: Ending,
+    /// Whether no client asked.
+    is_probe: bool,
 }
 
 impl Watched {
+    /// The same request without credentials, if it is to be sent ([`ShadowZone::probe`]).
+    pub fn take_probe(&mut self) -> Option<Watched> {
+        let sampled = self.sampled.as_mut()?.take_probe()?;
+        Some(Watched { zone: self.zone.clone(), sampled: Some(sampled), ending: Ending::Cut, is_probe: true })
+    }
+
     /// The final head of the response.
     pub fn head(&mut self, status: u16, fields: Fields<'_>) {
         // What follows 101 is no response.
@@ -30,7 +38,7 @@ impl Watched {
             return self.sampled = None;
         };
         sampled.response(status, fields.pairs(), clock::unix_milliseconds());
-        if sampled.is_stream() {
+        if sampled.is_stream() && !self.is_probe {
             // Its end may never come.
             if let Some(sampled) = self.sampled.take() {
                 self.zone.observe(|shadow| shadow.streams(*sampled, clock::unix_milliseconds()));
@@ -53,7 +61,11 @@ impl Watched {
 impl Drop for Watched {
     fn drop(&mut self) {
         let Some(sampled) = self.sampled.take() else { return };
-        self.zone.observe(|shadow| shadow.ended(*sampled, self.ending, clock::unix_milliseconds()));
+        let (ending, now) = (self.ending, clock::unix_milliseconds());
+        self.zone.observe(|shadow| match self.is_probe {
+            true => shadow.probed(*sampled, ending, now),
+            false => shadow.ended(*sampled, ending, now),
+        });
     }
 }
 
@@ -76,7 +88,8 @@ pub fn watch(request: &Request) -> Option<Box<Watched>> {
     };
     let sampled =
         zone.observe(|shadow| shadow.sent(&observed, request.fields().pairs(), clock::unix_milliseconds()))??;
-    Some(Box::new(Watched { zone: zone.clone(), sampled: Some(sampled), ending: Ending::Cut }))
+    let ending = Ending::Cut;
+    Some(Box::new(Watched { zone: zone.clone(), sampled: Some(sampled), ending, is_probe: false }))
 }
 
 /// As a trusted proxy tells it.

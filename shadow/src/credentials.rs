@@ -88,6 +88,15 @@ impl Credentials {
         }
     }
 
+    /// Whether more pairs of requests with these would show something.
+    pub(crate) fn lack(&self, carried: u64) -> bool {
+        let known = self.sets.iter().find(|set| set.carried == carried);
+        !self.is_full
+            && known.is_none_or(|set| {
+                set.differing == 0 && (set.equal < ENOUGH || set.clients.count_ones() < ENOUGH_CLIENTS)
+            })
+    }
+
     /// Whether there are so many new pairs, or a difference, that something may be learned.
     pub(crate) fn is_due(&mut self) -> bool {
         let is_due = self.fresh >= LESSON;

@@ -207,6 +207,19 @@ impl Dimensions {
         self.credentials |= u64::from(self.list[number].is_credential()) << number;
     }
 
+    /// Those that are arguments of the URL, as bits.
+    pub(crate) fn arguments(&self) -> u64 {
+        self.mask(|dimension| matches!(dimension.sort, Sort::Argument | Sort::OtherArguments))
+    }
+
+    /// The values of a request that has the same URL and nothing else by which requests differ.
+    pub(crate) fn of_url(&self, mut values: Box<[u32]>) -> Box<[u32]> {
+        let arguments = self.arguments();
+        let others = values.iter_mut().enumerate().filter(|(number, _)| arguments & 1 << number == 0);
+        others.for_each(|(_, value)| *value = 0);
+        values
+    }
+
     /// Hashes of the request's values, one for each dimension; zero is absent.
     pub(crate) fn read<'f>(
         &mut self,

@@ -42,6 +42,7 @@ mod fixture;
 pub use digest::LONGEST_READ;
 pub use hash::Key;
 pub use likeness::{Content, ContentReader, Likeness, Noise};
+pub use names::is_of_the_client;
 pub use report::Report;
 pub use request::Request;
 pub use sample::{MOST_BYTES, MOST_KEYS};

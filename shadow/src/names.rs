@@ -101,6 +101,11 @@ pub(crate) fn is_credential(name: &[u8]) -> bool {
         || MORE.iter().any(|word| name.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word)))
 }
 
+/// Whether a request field may say who asks or from where: a probe is sent without it.
+pub fn is_of_the_client(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"cookie") || is_credential(name) || is_address(name)
+}
+
 /// Whether an argument lets its client in, such as `api_key`, `token` or `sig`.
 pub(crate) fn is_credential_argument(name: &[u8]) -> bool {
     credential::is_secret(name)

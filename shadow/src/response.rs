@@ -42,6 +42,13 @@ pub(crate) struct Head {
 }
 
 impl Head {
+    /// What the response means, with this body.
+    pub(crate) fn with(&self, key: &Key, mut body: Meaning) -> Meaning {
+        body.ordered = key.pair(body.ordered, self.meaning.ordered);
+        body.unordered = key.pair(body.unordered, self.meaning.unordered);
+        body
+    }
+
     pub(crate) fn read<'a>(
         key: &Key,
         marks: &mut Marks,

@@ -289,8 +289,7 @@ impl Route {
             self.leniency.learn(of, seen, is_identical(of));
             self.add_pair(key, of, seen, incomparable);
         }
-        let arguments =
-            self.dimensions.mask(|dimension| matches!(dimension.sort, Sort::Argument | Sort::OtherArguments));
+        let arguments = self.dimensions.arguments();
         for of in others.filter(|of| of.url != seen.url) {
             if difference(&of.values, &seen.values) & arguments != 0 {
                 self.add_pair(key, of, seen, incomparable);
@@ -357,11 +356,8 @@ impl Route {
     /// Lets the simulated caches handle a response.
     pub(crate) fn simulate(&mut self, key: &Key, entry: &mut Entry, url: u64, seen: &Seen) -> bool {
         self.planned += 1;
-        let meaning = self.leniency.meaning(key, seen);
-        let cache_key = self.plan.key(key, url, &seen.values);
-        let carried = present(self.dimensions.credentials & !self.plan.selected, &seen.values);
-        entry.comparison.add(cache_key, carried, seen, meaning, &mut self.credentials);
-        if self.credentials.is_due() && self.learn_of_credentials() {
+        let (cache_key, meaning, has_learned) = self.compare_credentials(key, entry, url, seen);
+        if has_learned {
             // Other requests are passed on from now on.
             return false;
         }
@@ -383,6 +379,38 @@ impl Route {
         }
         self.changes += u32::from(step.is_change);
         step.is_change
+    }
+
+    /// Compares what requests with and without credentials got. Returns the key of the cache, the meaning of the response, and
+    /// whether other requests are passed on from now on.
+    pub(crate) fn compare_credentials(
+        &mut self,
+        key: &Key,
+        entry: &mut Entry,
+        url: u64,
+        seen: &Seen,
+    ) -> (u64, u64, bool) {
+        let meaning = self.leniency.meaning(key, seen);
+        let cache_key = self.plan.key(key, url, &seen.values);
+        let carried = self.carried(&seen.values);
+        entry.comparison.add(cache_key, carried, seen, meaning, &mut self.credentials);
+        (cache_key, meaning, self.credentials.is_due() && self.learn_of_credentials())
+    }
+
+    /// The credentials of a request, as bits.
+    fn carried(&self, values: &[u32]) -> u64 {
+        present(self.dimensions.credentials & !self.plan.selected, values)
+    }
+
+    /// Whether a request has credentials of which it is not known whether they let anything through. Those in its URL cannot be
+    /// left out.
+    pub(crate) fn lacks_proof(&self, values: &[u32]) -> bool {
+        let carried = self.carried(values);
+        let of_url = self.dimensions.arguments();
+        carried & !self.plan.harmless != 0
+            && carried & of_url == 0
+            && self.plan.selected & !of_url == 0
+            && self.credentials.lack(carried)
     }
 
     /// Whether the plan passes on a request.

@@ -7,7 +7,7 @@
 use crate::decoding::Decoders;
 use crate::digest::BodyDigest;
 use crate::hash::Key;
-use crate::mark::Marks;
+use crate::mark::{Mark, Marks};
 use crate::names;
 use crate::paths::{Found, Paths};
 use crate::plan::Plan;
@@ -51,6 +51,9 @@ pub struct Shadow {
     decoders: Decoders,
     second: u64,
     sampled: u32,
+    /// Probes in this second, and how many there may be.
+    probes: u32,
+    most_probes: u32,
     pub(crate) requests: u64,
     pub(crate) first: u64,
     pub(crate) last: u64,
@@ -79,6 +82,7 @@ pub struct Sampled {
     head: Option<Head>,
     body: Option<BodyDigest>,
     decoders: Decoders,
+    wants_probe: bool,
 }
 
 /// What a response belongs to.
@@ -115,6 +119,23 @@ impl Sampled {
         self.head.as_ref().is_some_and(|head| head.storable == Storable::Stream)
     }
 
+    /// The same request without credentials, if its response would show what they let through: [`Shadow::probed`] takes it. At
+    /// most once.
+    pub fn take_probe(&mut self) -> Option<Box<Sampled>> {
+        std::mem::take(&mut self.wants_probe).then(|| {
+            Box::new(Sampled {
+                words: self.words.clone(),
+                values: self.values.clone(),
+                key: self.key.clone(),
+                marks: Marks::default(),
+                head: None,
+                body: None,
+                decoders: self.decoders.clone(),
+                ..*self
+            })
+        })
+    }
+
     /// A piece of the body, without transfer coding.
     pub fn piece(&mut self, piece: &[u8]) {
         if let Some(body) = &mut self.body {
@@ -135,10 +156,17 @@ impl Shadow {
             decoders: Decoders::default(),
             second: 0,
             sampled: 0,
+            probes: 0,
+            most_probes: 0,
             requests: 0,
             first: u64::MAX,
             last: 0,
         }
+    }
+
+    /// Allows so many probes in a second: requests without credentials, to learn what these let through.
+    pub fn allow_probes(&mut self, per_second: u32) {
+        self.most_probes = per_second;
     }
 
     /// A request goes to the API. `None`: it is not sampled, and its response is of no interest. `now`: milliseconds since 1970.
@@ -183,7 +211,7 @@ impl Shadow {
     fn may_sample(&mut self, now: u64) -> bool {
         if self.second != now / 1_000 {
             self.second = now / 1_000;
-            self.sampled = 0;
+            (self.sampled, self.probes) = (0, 0);
         }
         self.sampled += 1;
         self.sampled <= self.limits.sampled_per_second
@@ -228,6 +256,8 @@ impl Shadow {
             .filter(|(name, _)| !names::is_campaign(name))
             .fold(path, |sum, (name, value)| key.join(key.join(sum, name), value));
         let generation = route.generation;
+        let wants_probe = !is_unsafe && self.probes < self.most_probes && route.lacks_proof(&values);
+        self.probes += u32::from(wants_probe);
         let words = self.paths.words(route.node, request.path);
         let exact = Plan::default().url(key, &route.dimensions, request);
         Some(Box::new(Sampled {
@@ -245,6 +275,7 @@ impl Shadow {
             head: None,
             body: None,
             decoders: self.decoders.clone(),
+            wants_probe,
         }))
     }
 
@@ -286,13 +317,11 @@ impl Shadow {
             return;
         }
         route.vary(&self.key, &head.vary);
-        let mut marks = sampled.marks.finish().into_vec();
-        marks.extend(body.marks);
-        let mut seen = Seen {
+        let seen = Seen {
             sent: sampled.sent,
             at: now,
-            meaning: body.meaning,
-            marks: marks.into(),
+            meaning: head.with(&self.key, body.meaning),
+            marks: marks(sampled.marks, body.marks),
             values: sampled.values,
             url: sampled.exact,
             client,
@@ -300,8 +329,6 @@ impl Shadow {
             explicit: head.explicit,
             is_storable: head.storable == Storable::Yes,
         };
-        seen.meaning.ordered = self.key.pair(seen.meaning.ordered, head.meaning.ordered);
-        seen.meaning.unordered = self.key.pair(seen.meaning.unordered, head.meaning.unordered);
         let place = SampledUrl {
             route: number,
             generation: sampled.generation,
@@ -309,6 +336,40 @@ impl Shadow {
             words: sampled.words,
         };
         self.observe(place, sampled.paths, seen);
+    }
+
+    /// The response to a request that a probe was taken for, sent without credentials, has ended. It is no request of a client: it
+    /// is only compared with what these got. `now`: milliseconds since 1970.
+    pub fn probed(&mut self, sampled: Sampled, ending: Ending, now: u64) {
+        let Some(head) = sampled.head else { return };
+        let is_comparable = ending == Ending::Whole
+            && head.storable != Storable::Stream
+            && !(head.status >= 500 || matches!(head.status, 304 | 206 | 408 | 425 | 429));
+        let route = &mut self.routes[sampled.route as usize];
+        let is_known = self.sample.entries.contains_key(&sampled.url);
+        if !is_comparable || !is_known || route.generation != sampled.generation {
+            return;
+        }
+        let body = sampled.body.map(BodyDigest::finish).unwrap_or_default();
+        let seen = Seen {
+            sent: sampled.sent,
+            at: now,
+            meaning: head.with(&self.key, body.meaning),
+            marks: marks(sampled.marks, body.marks),
+            values: route.dimensions.of_url(sampled.values),
+            url: sampled.exact,
+            client: 0,
+            identity: 0,
+            explicit: head.explicit,
+            is_storable: head.storable == Storable::Yes,
+        };
+        let (key, url) = (&self.key, sampled.url);
+        let entry = || Entry::new(sampled.route, sampled.words.clone(), sampled.generation);
+        self.sample.with(url, entry, |entry| {
+            if entry.route == sampled.route && entry.generation == sampled.generation {
+                route.compare_credentials(key, entry, url, &seen);
+            }
+        });
     }
 
     fn observe(&mut self, place: SampledUrl, paths: [u64; 2], seen: Seen) {
@@ -420,6 +481,12 @@ impl Shadow {
     pub fn bytes(&self) -> usize {
         self.sample.bytes() + self.paths.bytes() + self.routes.iter().map(Route::bytes).sum::<usize>()
     }
+}
+
+fn marks(of_head: Marks, of_body: Box<[Mark]>) -> Box<[Mark]> {
+    let mut marks = of_head.finish().into_vec();
+    marks.extend(of_body);
+    marks.into()
 }
 
 #[cfg(test)]

@@ -31,6 +31,9 @@ pub struct ShadowUrl {
     /// Replay an access log against a test API, then exit (-: standard input)
     #[arg(long, value_name = "FILE", conflicts_with = "domain")]
     pub log: Option<PathBuf>,
+    /// Send some GET requests with credentials once more without them, at most 10 a second, to learn whether they make a difference
+    #[arg(long)]
+    pub probe: bool,
     /// At the end, run the ladder on the most valuable route
     #[arg(long)]
     pub prove: bool,

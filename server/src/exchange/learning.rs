@@ -32,7 +32,7 @@ pub(super) fn permit(
         Filling::Permit(permit) => Some(permit),
         // The client's conditions went with it, so only what was sent for its range, or whole, is stored.
         Filling::Part(permit) => Some(permit).filter(|_| matches!(status, 200 | 206)),
-        Filling::Rest(..) | Filling::Along(_) | Filling::Check => None,
+        Filling::Rest(..) | Filling::Along(_) | Filling::Check(_) => None,
         Filling::No => {
             let stands_for_get = passing.request.method == Method::Post
                 && !policy::looks_up(cache, Method::Post)

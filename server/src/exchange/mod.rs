@@ -50,6 +50,8 @@ mod combining;
 mod tunnel;
 mod settling;
 mod begun;
+pub mod unserved;
+mod probing;
 
 #[cfg(test)]
 mod tests;
@@ -111,8 +113,8 @@ pub enum Filling {
     Rest(FillPermit, Box<Rest>),
     /// Not stored, but requested as a whole and read through a fill.
     Along(FillPermit),
-    /// As [`Filling::Along`], to check what is stored: nothing is noted for its key, and it is not observed.
-    Check,
+    /// As [`Filling::Along`], for no client: nothing is noted for its key. It is observed by this alone.
+    Check(Option<Box<Watched>>),
 }
 
 pub enum OpenedFill {
@@ -235,12 +237,14 @@ async fn pass_on(
         }
         filling => filling,
     };
-    cache.caching = matches!(filling, Filling::Permit(_) | Filling::Along(_) | Filling::Check);
+    cache.caching = matches!(filling, Filling::Permit(_) | Filling::Along(_) | Filling::Check(_));
     let zone = proxy.cache.as_ref().filter(|_| !cache.caching).map(|cache| cache.zone.0 as usize);
     cache.since = zone.map(|zone| generation.fronts[zone].borrow().moment());
     let mut terms = Terms::of(request, proxy, body, std::mem::take(cache));
-    if matches!(filling, Filling::Check) {
-        terms.watched = None;
+    if let Filling::Check(watched) = &mut filling {
+        terms.watched = watched.take();
+    } else if let Some(probe) = terms.watched.as_mut().and_then(|watched| watched.take_probe()) {
+        probing::send(request, Box::new(probe));
     }
     let outcome = loop {
         terms.cache.awaited = awaited(&filling, proxy);

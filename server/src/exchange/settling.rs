@@ -103,7 +103,7 @@ impl Answered {
             Filling::Along(permit) => {
                 return Box::pin(self.along(passing, head, Some(permit), None)).await;
             }
-            Filling::Check => return Box::pin(self.along(passing, head, None, None)).await,
+            Filling::Check(_) => return Box::pin(self.along(passing, head, None, None)).await,
             filling => filling,
         };
         let rewritten = match answer_head::rewritten(passing.request, passing.proxy, self.fields(head)) {

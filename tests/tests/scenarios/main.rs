@@ -19,6 +19,7 @@ mod serve_options;
 mod serve_shared;
 mod shadow;
 mod shadow_configuration;
+mod shadow_probe;
 mod verify;
 mod command_line;
 mod acme;

@@ -4,19 +4,16 @@
 //! `exchange`; next: `experiment`, which compares.
 
 use super::experiment::CheckResult;
-use crate::exchange::{self, Filling, OpenedFill, Proxied};
+use crate::exchange::unserved::unserved;
+use crate::exchange::{OpenedFill, Proxied};
 use crate::request::Request;
 use flate2::write::MultiGzDecoder;
 use millstream_cache::{Entry, Follower};
 use millstream_net::clock;
 use millstream_shadow::{Content, ContentReader, Key};
 use millstream_wire::{FieldId, Fields};
-use std::cell::Cell;
-use std::future::{Future, poll_fn};
 use std::io::Write;
-use std::pin::pin;
 use std::sync::Arc;
-use tokio::sync::oneshot;
 
 type Read = Result<Content, CheckResult>;
 
@@ -37,47 +34,36 @@ pub(super) async fn stored(key: &Key, entry: &Arc<Entry>) -> Read {
 
 /// What the upstream responds now.
 pub(super) async fn ask(key: &Key, request: Request) -> Read {
-    let (tap, opened) = oneshot::channel();
-    let is_whole = Cell::new(true);
-    let mut exchange = pin!(exchange::open(request, Filling::Check, None, tap));
-    let mut reading = pin!(async {
-        match opened.await {
-            Ok(OpenedFill::Stream(follower, ..)) => read(key, follower, &is_whole).await,
-            // An error page would have been sent for it.
-            Ok(OpenedFill::Ended(Proxied::Intercepted(status) | Proxied::Failed(status), _)) => {
-                statused(status)?;
-                Ok(ContentReader::begin(key, status, std::iter::empty(), clock::unix_milliseconds()).finish())
-            }
-            Ok(OpenedFill::Ended(Proxied::Redirect(_), _)) => Err(CheckResult::Unknown),
-            Ok(OpenedFill::Ended(..)) | Err(_) => Err(CheckResult::Failed),
+    let read = async |opened| match opened {
+        OpenedFill::Stream(follower, ..) => read(key, follower).await,
+        // An error page would have been sent for it.
+        OpenedFill::Ended(Proxied::Intercepted(status) | Proxied::Failed(status), _) => {
+            let empty = || ContentReader::begin(key, status, std::iter::empty(), clock::unix_milliseconds());
+            (statused(status).map(|()| empty().finish()), true)
         }
-    });
-    let mut has_ended = false;
-    let content = poll_fn(|context| {
-        has_ended = has_ended || exchange.as_mut().poll(context).is_ready();
-        reading.as_mut().poll(context)
-    })
-    .await;
-    // Whole, it gives its connection back; the rest of a long body is not waited for.
-    if !has_ended && is_whole.get() {
-        exchange.await;
-    }
-    content
+        OpenedFill::Ended(Proxied::Redirect(_), _) => (Err(CheckResult::Unknown), true),
+        OpenedFill::Ended(..) => (Err(CheckResult::Failed), true),
+    };
+    unserved(request, None, read).await.unwrap_or(Err(CheckResult::Failed))
 }
 
-async fn read(key: &Key, mut follower: Follower, is_whole: &Cell<bool>) -> Read {
-    is_whole.set(false);
+/// Also returns whether it has read all.
+async fn read(key: &Key, mut follower: Follower) -> (Read, bool) {
     let head = follower.head().clone();
-    let head = head.view();
-    statused(head.status)?;
-    let mut reader = DecodedContent::begin(key, head.status, head.fields(), clock::unix_milliseconds())?;
+    let begun = statused(head.status)
+        .and_then(|()| DecodedContent::begin(key, head.status, head.fields(), clock::unix_milliseconds()));
+    let mut reader = match begun {
+        Ok(reader) => reader,
+        Err(result) => return (Err(result), false),
+    };
     while let Some(piece) = follower.next().await {
-        if !reader.feed(&piece.map_err(|_| CheckResult::Failed)?)? {
-            return Ok(reader.finish());
+        match piece.map_err(|_| CheckResult::Failed).and_then(|piece| reader.feed(&piece)) {
+            Ok(true) => {}
+            Ok(false) => return (Ok(reader.finish()), false),
+            Err(result) => return (Err(result), false),
         }
     }
-    is_whole.set(true);
-    Ok(reader.finish())
+    (Ok(reader.finish()), true)
 }
 
 /// Of a failure nothing follows.

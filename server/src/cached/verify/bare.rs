@@ -4,18 +4,13 @@
 //! same, the key does not contain it. Before: `caching/keyed`; next: `asking`.
 
 use crate::caching::keyed;
-use crate::request::{ClientAddress, ConnectionFacts, Request};
+use crate::request::Request;
 use crate::shows::Shows;
 use crate::slots::Captures;
 use millstream_cache::Entry;
-use millstream_net::{Address, clock};
 use millstream_wire::{FieldId, list};
-use std::cell::{Cell, RefCell};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::cell::RefCell;
 use std::rc::Rc;
-
-/// The address of no client (RFC 7600 §4.8).
-const NO_ONE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 0, 8)), 0);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bareness {
@@ -52,9 +47,7 @@ pub(super) fn request(request: &Request, entry: &Entry, bareness: Bareness) -> O
         }
     }
     let (connection, client) = (bare.connection.clone(), bare.received.client.clone());
-    bare.connection = Rc::new(connection_of_no_one(&connection));
-    let address = Address::Tcp(NO_ONE);
-    bare.received.client = Some(ClientAddress { text: address.host_text(), address });
+    bare.come_from_no_one();
     bare.route.made.clear();
     if !is_same(&bare) {
         (bare.connection, bare.received.client) = (connection, client);
@@ -139,28 +132,5 @@ fn append(request: &mut Request, cookies: &[&Vec<u8>]) {
     if !cookies.is_empty() {
         let line: Vec<&[u8]> = cookies.iter().map(|cookie| cookie.as_slice()).collect();
         request.received.append_field(b"Cookie", &line.join(&b"; "[..]));
-    }
-}
-
-/// On the same port, by the same protocol.
-fn connection_of_no_one(of: &ConnectionFacts) -> ConnectionFacts {
-    let mut tls = of.tls.clone();
-    if let Some(tls) = &mut tls {
-        tls.certificates = None;
-    }
-    let address = Address::Tcp(NO_ONE);
-    ConnectionFacts {
-        serial: of.serial,
-        remote_text: address.host_text(),
-        remote: address,
-        local: of.local.clone(),
-        listener: Cell::new(of.listener.get()),
-        is_plain_on_tls: of.is_plain_on_tls,
-        proxied: None,
-        tls,
-        certificate: None,
-        opened: clock::now(),
-        requests: Cell::new(of.requests.get()),
-        copies: Cell::new(0),
     }
 }
