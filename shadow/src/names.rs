@@ -101,6 +101,35 @@ pub(crate) fn is_credential(name: &[u8]) -> bool {
         || MORE.iter().any(|word| name.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word)))
 }
 
+/// Whether a cookie counts visits or keeps a choice about that, and lets nobody in.
+pub(crate) fn is_of_analytics(name: &[u8]) -> bool {
+    const STARTS: [&str; 22] = [
+        "_ga",
+        "_gid",
+        "_gat",
+        "_gcl_",
+        "_fbp",
+        "_fbc",
+        "__utm",
+        "_pk_",
+        "_hj",
+        "amplitude_",
+        "ajs_",
+        "mp_",
+        "_uet",
+        "_clck",
+        "_clsk",
+        "_ym_",
+        "hubspotutk",
+        "__hs",
+        "_tt_",
+        "_scid",
+        "OptanonConsent",
+        "CookieConsent",
+    ];
+    STARTS.iter().any(|start| name.starts_with(start.as_bytes()))
+}
+
 /// Whether an argument lets its client in, such as `api_key`, `token` or `sig`.
 pub(crate) fn is_credential_argument(name: &[u8]) -> bool {
     credential::is_secret(name)
