@@ -95,9 +95,11 @@ fn flags(cached: &[&RouteReport]) -> BTreeMap<String, String> {
     };
     let mut flags = BTreeMap::new();
     for route in cached {
-        flags.insert(cookies_flag(route), map("$http_cookie", &harmless_cookies(route)));
-        for of in passed(route) {
-            flags.insert(flag(&of), map(&variable(&of).unwrap_or_default(), ""));
+        for cookies in [known_cookies(route), open_cookies(route)] {
+            flags.insert(cookies_flag(&cookies), map("$http_cookie", &others_than(&cookies)));
+        }
+        for of in passed(route).iter().chain(&route.unstored).filter(|of| of.0 != Sort::Cookie) {
+            flags.insert(flag(of), map(&variable(of).unwrap_or_default(), ""));
         }
     }
     flags
@@ -124,10 +126,16 @@ fn known_cookies(route: &RouteReport) -> Vec<&str> {
     names
 }
 
+/// Those with which what a request gets may be stored.
+fn open_cookies(route: &RouteReport) -> Vec<&str> {
+    let is_open = |name: &&str| !route.unstored.iter().any(|(sort, of)| *sort == Sort::Cookie && of == name);
+    known_cookies(route).into_iter().filter(is_open).collect()
+}
+
 /// The variable that is 1 if a request has any cookie but those.
-fn cookies_flag(route: &RouteReport) -> String {
+fn cookies_flag(known: &[&str]) -> String {
     let mut flag = "$has_cookie".to_owned();
-    for name in known_cookies(route) {
+    for name in known {
         // Other characters than letters and digits by their number, so that two lists have two names.
         flag += "_not_";
         for byte in name.bytes() {
@@ -141,8 +149,8 @@ fn cookies_flag(route: &RouteReport) -> String {
 }
 
 /// An expression for a Cookie field that has no others. Empty if there are none.
-fn harmless_cookies(route: &RouteReport) -> String {
-    let names: Vec<String> = known_cookies(route).into_iter().map(|name| name.replace('.', "[.]")).collect();
+fn others_than(known: &[&str]) -> String {
+    let names: Vec<String> = known.iter().map(|name| name.replace('.', "[.]")).collect();
     match names.is_empty() {
         true => String::new(),
         false => format!("~^(?: *(?:{})=[^;]*(?:;|$))+ *$", names.join("|")),
@@ -247,13 +255,20 @@ fn write_cache(line: &mut impl FnMut(String, &str), route: &RouteReport, seconds
         }
         line(format!("proxy_cache_valid 200 {seconds}s"), &wrong);
     }
-    let mut flags = vec![cookies_flag(route)];
+    let mut flags = vec![cookies_flag(&known_cookies(route))];
     flags.extend(passed(route).iter().map(flag));
     let evidence = match route.bypasses.is_empty() {
         true => "not enough evidence for requests with other credentials".to_owned(),
         false => format!("not enough evidence for requests with {}", route.bypasses.join(", ")),
     };
     line(format!("proxy_cache_bypass {}", flags.join(" ")), &evidence);
+    if route.unstored.is_empty() {
+        line(format!("proxy_no_cache {}", flags.join(" ")), &evidence);
+        return;
+    }
+    flags[0] = cookies_flag(&open_cookies(route));
+    flags.extend(route.unstored.iter().filter(|of| of.0 != Sort::Cookie).map(flag));
+    let evidence = format!("responses to requests with {} are not stored", route.served_only.join(", "));
     line(format!("proxy_no_cache {}", flags.join(" ")), &evidence);
 }
 

@@ -2,7 +2,8 @@
 //!
 //! What a credential lets through is shared only if it made no difference: a page for members only is the same for all of
 //! them, so comparing clients with each other would not show that it is guarded. A difference counts once the response without
-//! a credential is the same before and after it, so that a change is none. Before: `dimension`, `seen`; next: `plan`.
+//! a credential is the same before and after it, so that a change is none. Requests that carry nothing but what is open (`plan`)
+//! count as those without any. Before: `dimension`, `seen`; next: `plan`.
 
 use crate::dimension::Dimensions;
 use crate::seen::Seen;
@@ -41,8 +42,6 @@ pub(crate) struct Credentials {
     is_full: bool,
     /// Pairs since the last lesson.
     fresh: u32,
-    /// Requests without any credential that got a response that may be stored.
-    pub(crate) without: u32,
 }
 
 /// What was found of the credentials of a route, as bits of dimensions.
@@ -57,6 +56,11 @@ pub(crate) struct Proof {
 impl Credentials {
     pub(crate) fn clear(&mut self) {
         *self = Credentials::default();
+    }
+
+    /// What was taken for open is not: pairs with it prove nothing, but what differed stays.
+    pub(crate) fn doubt(&mut self) {
+        self.sets.iter_mut().for_each(|set| (set.equal, set.clients) = (0, 0));
     }
 
     fn add(&mut self, carried: u64, client: u32, differs: bool) {
@@ -171,6 +175,8 @@ struct Without {
     meaning: u64,
     at: u64,
     is_storable: bool,
+    /// Whether it carried none at all, rather than open ones.
+    is_bare: bool,
     waiting: Vec<Waiting>,
     /// When the latest one that waits has ended.
     latest: u64,
@@ -192,17 +198,25 @@ impl Comparison {
         self.list.capacity() * size_of::<Without>() + waiting
     }
 
-    /// `key`: that of the cache. `carried`: the credentials of the request.
+    /// `key`: that of the cache. `carried`: the credentials of the request; `open`: those that may be part of one without any.
     pub(crate) fn add(
         &mut self,
         key: u64,
-        carried: u64,
+        (carried, open): (u64, u64),
         seen: &Seen,
         meaning: u64,
         credentials: &mut Credentials,
     ) {
+        // What a request without credentials got for another key is as public.
+        let is_public = |of: &Without| of.is_bare && of.is_storable && of.meaning == meaning;
+        let is_known_to_all = carried != 0 && seen.is_storable && self.list.iter().any(is_public);
         let known = self.list.iter_mut().find(|of| of.key == key);
-        if carried != 0 {
+        let is_open = carried & !open == 0 && known.as_ref().is_none_or(|of| !of.is_bare);
+        if is_known_to_all {
+            credentials.add(carried, seen.client, false);
+            return;
+        }
+        if carried != 0 && !is_open {
             let Some(of) = known else { return };
             let response = Waiting { carried, meaning, client: seen.client, is_storable: seen.is_storable };
             // Only what may be stored is shared, so other responses prove nothing.
@@ -216,11 +230,12 @@ impl Comparison {
             }
             return;
         }
-        credentials.without = credentials.without.saturating_add(u32::from(seen.is_storable));
+        let is_bare = carried == 0;
         let (meaning, at, is_storable) = (meaning, seen.at, seen.is_storable);
         let Some(of) = known else {
             if self.list.len() < MOST_KEYS {
-                self.list.push(Without { key, meaning, at, is_storable, waiting: Vec::new(), latest: 0 });
+                let waiting = Vec::new();
+                self.list.push(Without { key, meaning, at, is_storable, is_bare, waiting, latest: 0 });
             }
             return;
         };
@@ -237,5 +252,85 @@ impl Comparison {
             }
         }
         (of.meaning, of.at, of.is_storable, of.latest) = (meaning, at, is_storable, 0);
+        of.is_bare |= is_bare;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{self, request};
+    use crate::hash::Key;
+
+    const SESSION: &str = "session=a";
+
+    /// Requests of a client with those cookies, and the meaning of the response; zero may not be stored.
+    type Step = (u32, &'static str, u64);
+
+    /// What is proved harmless and what differing, by labels, if cookies of `open` count as none.
+    fn proof(open: &str, steps: impl Iterator<Item = Step>) -> (Vec<String>, Vec<String>) {
+        let (key, mut dimensions) = (Key::from_seed(1), Dimensions::new());
+        let (mut comparison, mut credentials) = (Comparison::default(), Credentials::default());
+        for name in [b"session", b"premium"] {
+            let cookie = [name, &b"=1"[..]].concat();
+            for _ in 0..2 {
+                dimensions.read(&key, &request(None, 1), std::iter::once((&b"cookie"[..], &cookie[..])));
+            }
+        }
+        let open =
+            dimensions.mask(|of| *of.name == *open.as_bytes() && of.sort == crate::dimension::Sort::Cookie);
+        for (time, (client, cookies, meaning)) in steps.enumerate() {
+            let fields = (!cookies.is_empty()).then_some((&b"cookie"[..], cookies.as_bytes()));
+            let values = dimensions.read(&key, &request(None, client as u8), fields.into_iter());
+            let carried = crate::plan::present(dimensions.credentials, &values);
+            let seen =
+                crate::seen::Seen { is_storable: meaning != 0, ..fixture::seen(time as u64 * 10, client) };
+            comparison.add(7, (carried, open), &seen, meaning, &mut credentials);
+        }
+        let proof = credentials.proof(&dimensions);
+        let labels =
+            |mask: u64| crate::plan::bits(mask).map(|number| dimensions.list[number].label()).collect();
+        (labels(proof.harmless), labels(proof.differing))
+    }
+
+    /// One request without credentials, then `pairs` with them, of so many clients.
+    fn members(pairs: u32, clients: u32) -> impl Iterator<Item = Step> {
+        std::iter::once((90, "", 5)).chain((0..pairs).map(move |pair| (pair % clients, SESSION, 5)))
+    }
+
+    #[test]
+    fn a_credential_is_harmless_after_enough_equal_pairs_of_enough_clients() {
+        let session = vec!["cookie session".to_owned()];
+        assert_eq!(proof("", members(ENOUGH, ENOUGH_CLIENTS)).0, session);
+        assert!(proof("", members(ENOUGH - 1, ENOUGH_CLIENTS)).0.is_empty());
+        assert!(proof("", members(ENOUGH * 9, ENOUGH_CLIENTS - 1)).0.is_empty());
+    }
+
+    #[test]
+    fn what_only_members_asked_for_proves_nothing() {
+        assert_eq!(proof("", members(500, 20).skip(1)), (vec![], vec![]));
+        // What a request without credentials got may not be stored.
+        let refused = std::iter::once((90, "", 0)).chain(members(500, 20).skip(1));
+        assert!(proof("", refused).0.is_empty());
+    }
+
+    #[test]
+    fn one_difference_to_what_was_the_same_before_and_after_it_is_enough() {
+        let other = [(90, "", 5), (3, SESSION, 6), (90, "", 5)];
+        assert_eq!(proof("", members(900, 20).chain(other)).1, ["cookie session"]);
+        let change = [(90, "", 5), (3, SESSION, 6), (90, "", 6)];
+        assert!(proof("", members(900, 20).chain(change)).1.is_empty(), "it had changed");
+    }
+
+    #[test]
+    fn what_is_open_counts_as_no_credential_until_a_request_without_any_comes() {
+        let steps = || {
+            let of_members = (0..200).map(|pair| (pair % 20, "premium=1; session=a", 5));
+            std::iter::once((90, "premium=1", 5)).chain(of_members)
+        };
+        assert!(proof("", steps()).0.is_empty());
+        assert_eq!(proof("premium", steps()).0, ["cookie session", "cookie premium"]);
+        let refused = [(91, "", 6), (90, "premium=1", 5), (91, "", 6)];
+        assert!(proof("premium", steps().chain(refused)).1.contains(&"cookie premium".to_owned()));
     }
 }

@@ -101,6 +101,12 @@ impl Dimension {
         }
     }
 
+    /// Whether the credential may be one client's own: by its name or its many values, unless it is known to count visits.
+    pub(crate) fn is_personal(&self, clients: u32) -> bool {
+        let counts_visits = self.sort == Sort::Cookie && names::is_of_analytics(&self.name);
+        self.sort == Sort::Certificate || self.role(clients) == Role::Identity && !counts_visits
+    }
+
     /// Whether a configuration can tell it from others by its name.
     pub(crate) fn has_name(&self) -> bool {
         let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');

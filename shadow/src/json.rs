@@ -17,7 +17,7 @@ const DEEPEST: usize = 48;
 /// Of nested objects, the names in the first three are the form of the text.
 const DEEPEST_FORM: usize = 4;
 
-/// Both hashes of a value: with and without the order of arrays.
+/// Both hashes of a value: with and without the order of arrays. Orders that are no marks are part of both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Meaning {
     pub(crate) ordered: u64,
@@ -27,6 +27,9 @@ pub(crate) struct Meaning {
 struct Level {
     is_object: bool,
     sum: Meaning,
+    /// Of an array: its elements in their order, each without that of its own arrays.
+    order: u64,
+    elements: u32,
     place: u64,
     member: u64,
     suggestion: names::Suggestion,
@@ -72,6 +75,8 @@ impl Json {
         let outermost = Level {
             is_object: false,
             sum: Meaning::default(),
+            order: 0,
+            elements: 0,
             place: 1,
             member: 0,
             suggestion: names::Suggestion::Nothing,
@@ -96,7 +101,7 @@ impl Json {
                 Inside::String { is_name, is_escaped } => self.string(key, marks, bytes, is_name, is_escaped),
                 Inside::Word => self.word(key, marks, bytes),
                 Inside::Nothing => {
-                    self.structure(key, bytes[0]);
+                    self.structure(key, marks, bytes[0]);
                     // The first byte of a word belongs to it.
                     if self.inside == Inside::Word { bytes } else { &bytes[1..] }
                 }
@@ -153,7 +158,7 @@ impl Json {
         &bytes[end..]
     }
 
-    fn structure(&mut self, key: &Key, byte: u8) {
+    fn structure(&mut self, key: &Key, marks: &mut Marks, byte: u8) {
         let takes_value = matches!(self.expects, Expects::Value | Expects::FirstValue)
             // One value after the other: JSON lines.
             || self.levels.len() == 1 && self.expects == Expects::CommaOrEnd;
@@ -164,19 +169,25 @@ impl Json {
                 let place = key.pair(parent.place, parent.member);
                 let suggestion = parent.suggestion;
                 let is_object = byte == b'{';
-                self.levels.push(Level { is_object, sum: Meaning::default(), place, member: 0, suggestion });
+                let sum = Meaning::default();
+                self.levels.push(Level {
+                    is_object,
+                    sum,
+                    order: 0,
+                    elements: 0,
+                    place,
+                    member: 0,
+                    suggestion,
+                });
                 self.expects = if is_object { Expects::FirstName } else { Expects::FirstValue };
             }
             b'}' | b']' if self.levels.len() > 1 && self.may_end(byte == b'}') => {
                 let Some(level) = self.levels.pop() else { return };
                 let tag = u64::from(byte);
-                self.value_ends(
-                    key,
-                    Meaning {
-                        ordered: key.pair(tag, level.sum.ordered),
-                        unordered: key.pair(tag, level.sum.unordered),
-                    },
-                );
+                let is_kept = level.elements < 2 || marks.add_order(level.place, level.order);
+                let unordered = if is_kept { level.sum.unordered } else { level.order };
+                let (ordered, unordered) = (key.pair(tag, level.sum.ordered), key.pair(tag, unordered));
+                self.value_ends(key, Meaning { ordered, unordered });
             }
             b',' if self.levels.len() > 1 && self.expects == Expects::CommaOrEnd => {
                 let is_object = self.levels[self.levels.len() - 1].is_object;
@@ -262,6 +273,8 @@ impl Json {
         } else {
             sum.ordered = key.pair(sum.ordered, value.ordered);
             sum.unordered = sum.unordered.wrapping_add(key.pair(7, value.unordered));
+            level.order = key.pair(level.order, value.unordered);
+            level.elements = level.elements.saturating_add(1);
         }
         self.expects = Expects::CommaOrEnd;
     }

@@ -1,7 +1,7 @@
 //! Which differences between the responses of a route have no meaning, learned from identical requests.
 //!
-//! A place is noise only if it is of a harmless kind *and* differed between identical requests; the order of arrays is without
-//! meaning only if identical requests got different ones. A random value that differs in each response is a secret.
+//! A place is noise only if it is of a harmless kind *and* differed between identical requests: so is the order of an array, which
+//! says nothing of that of another one. A random value that differs in each response is a secret.
 //! Before: `seen`; next: `simulation`.
 
 use crate::hash::Key;
@@ -47,6 +47,9 @@ impl Place {
             MarkKind::Time => true,
             MarkKind::RequestId => self.always_differs(),
             MarkKind::Duration => self.often_differs(),
+            MarkKind::Order => {
+                self.identical >= ENOUGH && self.identical_differing * 10 >= self.identical * 3
+            }
             // One for all clients never falls; one of each client does from one to the other.
             MarkKind::Counter => self.often_differs() && self.others >= ENOUGH_OF_OTHERS && self.falling == 0,
         }
@@ -56,8 +59,6 @@ impl Place {
 #[derive(Default)]
 pub(crate) struct Leniency {
     places: Vec<Place>,
-    pairs: u32,
-    only_in_order: u32,
     /// Counts up when a difference loses its meaning: what was compared before is then to be forgotten.
     pub(crate) version: u32,
 }
@@ -68,14 +69,10 @@ impl Leniency {
         if other.at.abs_diff(one.at) > WINDOW {
             return;
         }
-        let (noise, ordered) = (self.noise(), self.has_order());
-        if are_identical {
-            self.pairs = self.pairs.saturating_add(1);
-            let is_only_order = one.meaning.ordered != other.meaning.ordered
-                && one.meaning.unordered == other.meaning.unordered;
-            self.only_in_order += u32::from(is_only_order);
-        }
-        for mark in &one.marks {
+        let noise = self.noise();
+        // Other elements have another order.
+        let has_same_elements = one.meaning.unordered == other.meaning.unordered;
+        for mark in one.marks.iter().filter(|mark| has_same_elements || mark.kind != MarkKind::Order) {
             let Some(twin) =
                 other.marks.iter().find(|twin| twin.place == mark.place && twin.kind == mark.kind)
             else {
@@ -92,7 +89,7 @@ impl Leniency {
                 place.identical_differing += differs;
             }
         }
-        if (noise, ordered) != (self.noise(), self.has_order()) {
+        if noise != self.noise() {
             self.version += 1;
         }
     }
@@ -126,13 +123,9 @@ impl Leniency {
         bits.fold(0, |bits, (at, _)| bits | 1 << at)
     }
 
-    fn has_order(&self) -> bool {
-        self.pairs < ENOUGH || self.only_in_order * 10 < self.pairs * 3
-    }
-
-    /// Whether arrays are compared without their order.
+    /// Whether some array is compared without its order.
     pub(crate) fn is_orderless(&self) -> bool {
-        !self.has_order()
+        self.places.iter().any(|place| place.kind == MarkKind::Order && place.is_noise())
     }
 
     /// Whether a random value differs in each response to identical requests.
@@ -144,9 +137,6 @@ impl Leniency {
     pub(crate) fn kinds(&self) -> Vec<&'static str> {
         let noise = self.places.iter().filter(|place| place.is_noise() && place.any_differing > 0);
         let mut kinds: Vec<&'static str> = noise.map(|place| place.kind.name()).collect();
-        if self.is_orderless() {
-            kinds.push("the order of a list");
-        }
         kinds.sort_unstable();
         kinds.dedup();
         kinds
@@ -154,8 +144,7 @@ impl Leniency {
 
     /// A hash of all that has a meaning.
     pub(crate) fn meaning(&self, key: &Key, seen: &Seen) -> u64 {
-        let base = if self.has_order() { seen.meaning.ordered } else { seen.meaning.unordered };
-        seen.marks.iter().filter(|mark| !self.is_noise(mark)).fold(base, |meaning, mark| {
+        seen.marks.iter().filter(|mark| !self.is_noise(mark)).fold(seen.meaning.unordered, |meaning, mark| {
             meaning.wrapping_add(key.pair(u64::from(mark.place), u64::from(mark.value)))
         })
     }
@@ -176,8 +165,12 @@ mod tests {
     use crate::fixture;
     use crate::json::Meaning;
 
-    fn seen(at: u64, ordered: u64) -> Seen {
-        Seen { meaning: Meaning { ordered, unordered: 1 }, identity: 2, ..fixture::seen(at, 1) }
+    fn seen(at: u64, meaning: u64) -> Seen {
+        Seen {
+            meaning: Meaning { ordered: meaning, unordered: meaning },
+            identity: 2,
+            ..fixture::seen(at, 1)
+        }
     }
 
     fn counted(at: u64, client: u32, value: u32) -> Seen {
@@ -220,18 +213,42 @@ mod tests {
 
     #[test]
     fn the_order_of_a_list_has_a_meaning_unless_identical_requests_get_different_ones() {
-        let (key, one, other) = (Key::from_seed(1), seen(0, 7), seen(1, 8));
+        let key = Key::from_seed(1);
+        let of = |one: u32, other: u32| {
+            let mark = |place: u32, value: u32| Mark { place, value, kind: MarkKind::Order };
+            Seen { marks: [mark(5, one), mark(6, other)].into(), ..seen(0, 7) }
+        };
         let mut leniency = Leniency::default();
-        let are_equal = |leniency: &Leniency| leniency.meaning(&key, &one) == leniency.meaning(&key, &other);
-        assert!(!are_equal(&leniency));
+        let are_equal = |leniency: &Leniency, one: &Seen, other: &Seen| {
+            leniency.meaning(&key, one) == leniency.meaning(&key, other)
+        };
         for _ in 0..50 {
-            leniency.learn(&one, &other, false);
-            leniency.learn(&one, &one, true);
+            leniency.learn(&of(1, 1), &of(2, 2), false);
+            leniency.learn(&of(1, 1), &of(1, 1), true);
         }
-        assert!(!are_equal(&leniency) && leniency.version == 0, "each client has its own order");
+        assert!(
+            !are_equal(&leniency, &of(1, 1), &of(1, 2)) && leniency.version == 0,
+            "each client has its own"
+        );
         for _ in 0..50 {
-            leniency.learn(&one, &other, true);
+            leniency.learn(&of(1, 1), &of(1, 2), true);
         }
-        assert!(are_equal(&leniency) && leniency.version == 1);
+        assert!(are_equal(&leniency, &of(1, 1), &of(1, 2)) && leniency.version == 1);
+        assert!(!are_equal(&leniency, &of(1, 1), &of(2, 1)), "another list has its own order");
+    }
+
+    #[test]
+    fn the_order_of_other_elements_is_not_compared() {
+        let of = |elements: u64| {
+            let mark = Mark { place: 5, value: elements as u32, kind: MarkKind::Order };
+            Seen {
+                meaning: Meaning { ordered: elements, unordered: elements },
+                marks: [mark].into(),
+                ..seen(0, 7)
+            }
+        };
+        let mut leniency = Leniency::default();
+        (0..100).for_each(|time| leniency.learn(&of(time), &of(time + 1), true));
+        assert!(!leniency.is_orderless());
     }
 }

@@ -117,7 +117,9 @@ impl ContentReader {
         let Meaning { ordered, unordered } = digested.meaning;
         let meaning =
             Meaning { ordered: self.key.pair(ordered, is_cut), unordered: self.key.pair(unordered, is_cut) };
-        Content { status: self.status, fields: self.fields, meaning, marks: digested.marks }
+        // The order of arrays is compared as a whole.
+        let marks = digested.marks.iter().filter(|mark| mark.kind != MarkKind::Order).copied().collect();
+        Content { status: self.status, fields: self.fields, meaning, marks }
     }
 }
 

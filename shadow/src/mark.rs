@@ -14,6 +14,8 @@ pub(crate) enum MarkKind {
     RequestId,
     Duration,
     Counter,
+    /// Not a value: in which order an array has its elements.
+    Order,
     /// Random, and by its name no request id.
     Random,
 }
@@ -43,6 +45,7 @@ impl MarkKind {
             MarkKind::RequestId => "a request id",
             MarkKind::Duration => "a duration",
             MarkKind::Counter => "a counter",
+            MarkKind::Order => "the order of a list",
             MarkKind::Random => "a random value",
         }
     }
@@ -55,7 +58,7 @@ pub(crate) struct Mark {
     pub(crate) kind: MarkKind,
 }
 
-/// Marks of each sort (harmless, random) that one response may have; the values of more are part of its digest.
+/// Marks of each sort (values that are harmless, random ones, orders) that one response may have; more are part of its digest.
 const MOST: usize = 8;
 
 /// The marks of a response while it is read.
@@ -74,13 +77,22 @@ impl Marks {
             MarkKind::Counter => number().unwrap_or_else(|| key.value(value)),
             _ => key.value(value),
         };
+        self.keep(Mark { place, value, kind })
+    }
+
+    /// The same for the order of an array, as a hash of it.
+    pub(crate) fn add_order(&mut self, place: u64, order: u64) -> bool {
+        self.keep(Mark { place: place as u32, value: order as u32, kind: MarkKind::Order })
+    }
+
+    fn keep(&mut self, Mark { place, value, kind }: Mark) -> bool {
         // Several values of one place, as in a list: together.
         if let Some(mark) = self.list.iter_mut().find(|mark| mark.place == place && mark.kind == kind) {
             mark.value = mark.value.wrapping_add(value);
             return true;
         }
-        let of_this_sort =
-            self.list.iter().filter(|mark| mark.kind.is_harmless() == kind.is_harmless()).count();
+        let sort = |kind: MarkKind| (kind.is_harmless(), kind == MarkKind::Order);
+        let of_this_sort = self.list.iter().filter(|mark| sort(mark.kind) == sort(kind)).count();
         if of_this_sort < MOST {
             self.list.push(Mark { place, value, kind });
         }

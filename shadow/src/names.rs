@@ -106,6 +106,35 @@ pub fn is_of_the_client(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"cookie") || is_credential(name) || is_address(name)
 }
 
+/// Whether a cookie counts visits or keeps a choice about that, and lets nobody in.
+pub(crate) fn is_of_analytics(name: &[u8]) -> bool {
+    const STARTS: [&str; 22] = [
+        "_ga",
+        "_gid",
+        "_gat",
+        "_gcl_",
+        "_fbp",
+        "_fbc",
+        "__utm",
+        "_pk_",
+        "_hj",
+        "amplitude_",
+        "ajs_",
+        "mp_",
+        "_uet",
+        "_clck",
+        "_clsk",
+        "_ym_",
+        "hubspotutk",
+        "__hs",
+        "_tt_",
+        "_scid",
+        "OptanonConsent",
+        "CookieConsent",
+    ];
+    STARTS.iter().any(|start| name.starts_with(start.as_bytes()))
+}
+
 /// Whether an argument lets its client in, such as `api_key`, `token` or `sig`.
 pub(crate) fn is_credential_argument(name: &[u8]) -> bool {
     credential::is_secret(name)

@@ -20,6 +20,9 @@ pub(crate) struct Plan {
     pub(crate) selected: u64,
     /// Credentials that were proved to change nothing. A request with any other one is passed on.
     pub(crate) harmless: u64,
+    /// Of these, those that name no client. What a request with another one got may be served to it, but is never stored: so all that
+    /// is stored was sent to someone who has no credentials, whichever pages of the route these asked for.
+    pub(crate) open: u64,
     /// By these the responses differ, and no key can help.
     pub(crate) blocked: u64,
 }
@@ -55,6 +58,7 @@ impl Plan {
         // A cache does not share what the API tells apart by Vary (RFC 9111 §4.1).
         let excluded = known | plan.selected | of.vary & cookies;
         plan.harmless = of.credentials.proof(dimensions).harmless & !excluded;
+        plan.open = plan.harmless & !dimensions.mask(|dimension| dimension.is_personal(of.clients));
         plan.ignored = variance::ignorable(dimensions, pairs, known, !of.leniency.is_orderless());
         plan
     }
@@ -87,6 +91,11 @@ impl Plan {
     /// The credentials with which requests are passed on.
     pub(crate) fn passed(&self, credentials: u64) -> u64 {
         credentials & !self.harmless & !self.selected
+    }
+
+    /// Whether what a request gets may be stored.
+    pub(crate) fn stores(&self, credentials: u64, values: &[u32]) -> bool {
+        present(credentials & !self.open & !self.selected, values) == 0
     }
 
     /// The key of the cache for a request to `url`.

@@ -78,6 +78,8 @@ pub struct RouteReport {
     pub bypasses: Vec<String>,
     /// Credentials with which requests are not passed on: what they got is what requests without any credential got.
     pub shares: Vec<String>,
+    /// Of these, those of one client: requests with them are served, but what the API sends to them is not stored.
+    pub served_only: Vec<String>,
     /// Harmless differences between responses to identical requests.
     pub noise: Vec<String>,
     /// Routes whose requests with unsafe methods were followed by changes.
@@ -110,6 +112,9 @@ pub struct RouteReport {
     pub(crate) selected: Vec<(Sort, String)>,
     #[serde(skip)]
     pub(crate) shared: Vec<(Sort, String)>,
+    /// Those of `served_only`.
+    #[serde(skip)]
+    pub(crate) unstored: Vec<(Sort, String)>,
     #[serde(skip)]
     pub(crate) bypassed: Vec<(Sort, String)>,
     #[serde(skip)]
@@ -332,6 +337,7 @@ fn route(shadow: &Shadow, number: u32, keys: &Keys<'_>, budget: f64) -> Option<R
         ignores: ignored.iter().map(|name| format!("query {name}")).collect(),
         bypasses: bits(passed).map(label_of).collect(),
         shares: bits(plan.harmless).map(label_of).collect(),
+        served_only: bits(plan.harmless & !plan.open).map(label_of).collect(),
         noise: of.leniency.kinds().into_iter().map(str::to_owned).collect(),
         changed_by: causes(of).filter_map(|cause| Some(shown(shadow, cause)?.0)).collect(),
         would_be_hits: verdict.outcomes.hits,
@@ -352,6 +358,7 @@ fn route(shadow: &Shadow, number: u32, keys: &Keys<'_>, budget: f64) -> Option<R
         words: words.iter().map(|words| String::from_utf8_lossy(words).into_owned()).collect(),
         selected: named(plan.selected),
         shared: named(plan.harmless),
+        unstored: named(plan.harmless & !plan.open),
         bypassed: named(passed),
         ignored,
     })
@@ -384,10 +391,11 @@ fn hit_ratio(route: &Route, keys: &[(u32, u32)]) -> [f64; 2] {
     let mut list = keys.to_vec();
     list.extend(std::iter::repeat_n((1, 0), (route.strangers as usize).min(MOST_STRANGERS)));
     let plan = route.plan;
-    let tells_apart = plan.selected != 0 || route.passed > 0;
+    let tells_apart = plan.selected != 0 || route.passed > 0 || plan.open != plan.harmless;
     let mix = Mix {
         clients: if tells_apart { route.clients() } else { 0 },
         passed: f64::from(route.passed) / f64::from(route.planned.max(1)),
+        storing: f64::from(route.storing) / f64::from((route.planned - route.passed).max(1)),
     };
     ratio_interval(&list, mix).map(|ratio| (ratio * 10_000.0).round() / 10_000.0)
 }

@@ -65,6 +65,8 @@ pub(crate) struct Route {
     /// Counts up when the evidence starts anew.
     pub(crate) generation: u32,
     pub(crate) evidence: Evidence,
+    /// Of plans with which fewer requests shared by the same keys.
+    pub(crate) earlier: Evidence,
     pub(crate) tally: Tally,
     pub(crate) requests: u64,
     pub(crate) milliseconds: u64,
@@ -81,6 +83,8 @@ pub(crate) struct Route {
     pub(crate) offered: u32,
     /// Responses that the plan passes on.
     pub(crate) passed: u32,
+    /// Responses that it may store.
+    pub(crate) storing: u32,
     pub(crate) hints: Vec<(u32, u32)>,
     /// The shortest lifetime that the API gave.
     pub(crate) shortest: u32,
@@ -112,6 +116,7 @@ impl Route {
             plan: Plan::default(),
             generation: 0,
             evidence: Evidence::default(),
+            earlier: Evidence::default(),
             tally: Tally::default(),
             requests: 0,
             milliseconds: 0,
@@ -123,6 +128,7 @@ impl Route {
             planned: 0,
             offered: 0,
             passed: 0,
+            storing: 0,
             hints: Vec::new(),
             shortest: u32::MAX,
             values: HashMap::new(),
@@ -320,34 +326,48 @@ impl Route {
     fn learn(&mut self) {
         let plan = self.lesson();
         if plan != self.plan {
-            // What was compared by other keys is to be forgotten.
-            if plan.selected != self.plan.selected || plan.ignored != self.plan.ignored {
-                self.credentials.clear();
-            }
-            self.plan = plan;
-            self.restart();
+            self.adopt(plan);
         }
     }
 
     /// Whether other credentials are harmless now than before, and nothing else was learned.
     fn learn_of_credentials(&mut self) -> bool {
         let plan = self.lesson();
-        let is_new =
-            plan.harmless != self.plan.harmless && plan == Plan { harmless: plan.harmless, ..self.plan };
+        let (harmless, open) = (plan.harmless, plan.open);
+        let is_new = harmless != self.plan.harmless && plan == Plan { harmless, open, ..self.plan };
         if is_new {
-            self.plan = plan;
-            self.restart();
+            self.adopt(plan);
         }
         is_new
     }
 
+    fn adopt(&mut self, plan: Plan) {
+        let old = std::mem::replace(&mut self.plan, plan);
+        let has_other_keys = plan.selected != old.selected || plan.ignored != old.ignored;
+        // What was compared by other keys is to be forgotten.
+        if has_other_keys {
+            self.credentials.clear();
+        } else if old.open & !plan.open != 0 {
+            self.credentials.doubt();
+        }
+        // What was wrong for those that shared by the same keys is wrong for more.
+        let (mut earlier, evidence, confirmed) = (self.earlier, self.evidence, self.confirmed);
+        self.restart();
+        if !has_other_keys && old.harmless & !plan.harmless == 0 {
+            earlier.iter_mut().zip(&evidence).for_each(|(earlier, of)| earlier.add(of));
+            (self.earlier, self.confirmed) = (earlier, confirmed);
+        }
+    }
+
     fn restart(&mut self) {
+        self.earlier = Evidence::default();
         self.generation += 1;
         self.evidence = Evidence::default();
         self.confirmed = 0;
         self.planned = 0;
         self.offered = 0;
         self.passed = 0;
+        self.storing = 0;
         self.sharing = Distinct::new();
         self.strangers = 0;
         self.values.clear();
@@ -371,7 +391,9 @@ impl Route {
         if self.plan.selected != 0 {
             self.count_value(self.plan.value(key, &seen.values), seen.client);
         }
-        let step = entry.simulate(cache_key, seen, meaning, &mut self.evidence);
+        let is_open = self.plan.stores(self.dimensions.credentials, &seen.values);
+        self.storing += u32::from(is_open);
+        let step = entry.simulate(cache_key, is_open, seen, meaning, &mut self.evidence);
         if step.is_leak {
             self.confirmed += 1;
             // What differs between clients may have a reason by now.
@@ -393,7 +415,8 @@ impl Route {
         let meaning = self.leniency.meaning(key, seen);
         let cache_key = self.plan.key(key, url, &seen.values);
         let carried = self.carried(&seen.values);
-        entry.comparison.add(cache_key, carried, seen, meaning, &mut self.credentials);
+        let credentials = (carried, self.plan.open);
+        entry.comparison.add(cache_key, credentials, seen, meaning, &mut self.credentials);
         (cache_key, meaning, self.credentials.is_due() && self.learn_of_credentials())
     }
 

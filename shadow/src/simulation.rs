@@ -39,6 +39,15 @@ pub(crate) struct Outcomes {
 }
 
 impl Outcomes {
+    pub(crate) fn add(&mut self, other: &Outcomes) {
+        self.hits += other.hits;
+        self.shared += other.shared;
+        self.stale += other.stale;
+        self.outdated += other.outdated;
+        self.stale_age += other.stale_age;
+        self.leaks += other.leaks;
+    }
+
     /// The upper end of a 95 % interval for the rate of stale hits.
     pub(crate) fn bound(&self) -> f64 {
         clustered_bound(self.stale, self.outdated, self.hits)
@@ -162,8 +171,16 @@ impl Entry {
         self.clients.count_ones()
     }
 
-    /// Lets each simulated cache handle the request with this response. `key`: that of the cache.
-    pub(crate) fn simulate(&mut self, key: u64, seen: &Seen, meaning: u64, evidence: &mut Evidence) -> Step {
+    /// Lets each simulated cache handle the request with this response. `key`: that of the cache; `is_open`: whether what this request
+    /// gets may be stored.
+    pub(crate) fn simulate(
+        &mut self,
+        key: u64,
+        is_open: bool,
+        seen: &Seen,
+        meaning: u64,
+        evidence: &mut Evidence,
+    ) -> Step {
         self.requests += 1;
         let is_shared = self.has_several_clients();
         let at = match self.variants.iter().position(|variant| variant.key == key) {
@@ -180,7 +197,8 @@ impl Entry {
         };
         let variant = &mut self.variants[at];
         let mut step = variant.settle(seen, meaning, evidence);
-        let may_store = seen.is_storable && (self.invalidated.0 != key || seen.sent >= self.invalidated.1);
+        let may_store =
+            is_open && seen.is_storable && (self.invalidated.0 != key || seen.sent >= self.invalidated.1);
         for (lifetime, outcomes) in evidence.iter_mut().enumerate() {
             let stored = variant.stored[lifetime];
             // Clients that were counted in another way cannot be compared: it is stored again.
@@ -300,7 +318,7 @@ mod tests {
         let (mut entry, mut evidence) = (Entry::new(1, Box::default(), 0), Evidence::default());
         let mut is_leak = false;
         for (second, client, meaning) in responses {
-            is_leak |= entry.simulate(7, &seen(*second, *client), *meaning, &mut evidence).is_leak;
+            is_leak |= entry.simulate(7, true, &seen(*second, *client), *meaning, &mut evidence).is_leak;
         }
         entry.add_doubts(&mut evidence);
         (evidence[SIXTY], is_leak)
@@ -323,14 +341,23 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_open_is_served_but_not_stored() {
+        let (mut entry, mut evidence) = (Entry::new(1, Box::default(), 0), Evidence::default());
+        for (second, is_open) in [(100, false), (101, false), (102, true), (103, false), (104, true)] {
+            entry.simulate(7, is_open, &seen(second, 1), 7, &mut evidence);
+        }
+        assert_eq!(evidence[SIXTY].hits, 2);
+    }
+
+    #[test]
     fn a_url_that_became_part_of_another_route_starts_anew_there() {
         let (mut entry, mut evidence) = (Entry::new(1, Box::default(), 3), Evidence::default());
         for second in 0..5 {
-            entry.simulate(7, &seen(100 + second, 1), 7, &mut evidence);
+            entry.simulate(7, true, &seen(100 + second, 1), 7, &mut evidence);
         }
         entry.adopt(2, b"shoe".as_slice().into(), 3);
         assert_eq!((entry.route, entry.requests, entry.hits[SIXTY]), (2, 0, 0));
-        entry.simulate(7, &seen(110, 1), 7, &mut evidence);
+        entry.simulate(7, true, &seen(110, 1), 7, &mut evidence);
         assert_eq!((entry.requests, entry.hits[SIXTY]), (1, 0), "nothing is stored");
     }
 }

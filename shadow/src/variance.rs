@@ -31,8 +31,10 @@ const MOST: usize = 6;
 const ENOUGH_TO_IGNORE: u64 = 150;
 const ENOUGH_FOR_CAMPAIGN: u64 = 25;
 
-/// Values that an argument must have had before it is ignored.
+/// Values that an argument must have had before it is ignored, and one in how many requests must have had none: if all have one,
+/// it may be what lets them in.
 const FEWEST_VALUES: u32 = 4;
+const SHARE_WITHOUT: u32 = 10;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Finding {
@@ -190,7 +192,10 @@ pub(crate) fn ignorable(dimensions: &Dimensions, pairs: &Pairs, known: u64, may_
             differing += u64::from(counts.differing);
         }
         let enough = if is_of_campaign { ENOUGH_FOR_CAMPAIGN } else { ENOUGH_TO_IGNORE };
-        let has_values = is_of_campaign || dimension.distinct() >= FEWEST_VALUES;
+        let without = dimensions.requests.saturating_sub(dimension.present);
+        let has_values = is_of_campaign
+            || dimension.distinct() >= FEWEST_VALUES
+                && without.saturating_mul(SHARE_WITHOUT) >= dimensions.requests;
         // A few differences are changes that happened in between.
         let is_clean = if is_of_campaign { differing * 50 <= equal } else { differing == 0 };
         if equal >= enough && has_values && is_clean {
@@ -302,8 +307,12 @@ mod tests {
     fn ignored(may_ignore_any: bool, tests: &[(&str, u32, u32)]) -> Vec<String> {
         let (key, mut dimensions, mut pairs) = (Key::from_seed(1), Dimensions::new(), Pairs::default());
         for number in 0..12 {
-            let query: Vec<String> =
-                tests.iter().map(|(name, ..)| format!("{name}=v{}", number % 6)).collect();
+            let has = |name: &str| number % 6 < 5 || name.starts_with("key");
+            let query: Vec<String> = tests
+                .iter()
+                .filter(|(name, ..)| has(name))
+                .map(|(name, ..)| format!("{name}=v{}", number % 6))
+                .collect();
             let query = query.join("&");
             dimensions.read(&key, &request(Some(&query), 1), std::iter::empty());
         }
@@ -321,6 +330,7 @@ mod tests {
         assert_eq!(ignored(true, &[("ref", 200, 0)]), ["query ref"]);
         assert_eq!(ignored(true, &[("style", 2_000, 1)]), [""; 0], "one of its values may be another");
         assert_eq!(ignored(true, &[("ref", 100, 0)]), [""; 0], "too few");
+        assert_eq!(ignored(true, &[("keyed", 200, 0)]), [""; 0], "no request was without one");
         assert_eq!(ignored(false, &[("sort", 200, 0)]), [""; 0], "the order of lists is not compared");
         assert_eq!(ignored(false, &[("utm_source", 100, 1)]), ["query utm_source"]);
         assert_eq!(ignored(true, &[("utm_source", 100, 9)]), [""; 0]);

@@ -147,10 +147,13 @@ impl Verdict {
         let is_learned = route.lesson() == route.plan;
         for (lifetime, seconds) in candidates.iter().rev() {
             let outcomes = evidence[*lifetime];
-            let is_safe = outcomes.leaks == 0 && outcomes.shared >= ENOUGH_SHARED;
+            let mut all = outcomes;
+            all.add(&route.earlier[*lifetime]);
+            let is_safe = all.leaks == 0 && outcomes.shared >= ENOUGH_SHARED;
             let has_words = || !is_of_words || !keys.words(*lifetime).is_empty();
             // How old a response may be is the API's to say (RFC 9111 §4.2).
-            let is_fresh = outcomes.bound() <= budget || *lifetime == EXPLICIT && route.is_declared();
+            let is_fresh =
+                outcomes.bound().max(all.bound()) <= budget || *lifetime == EXPLICIT && route.is_declared();
             if is_safe && has_clients && is_learned && has_words() && is_fresh {
                 return verdict(Reason::Keep, Some((*lifetime, *seconds)), outcomes);
             }

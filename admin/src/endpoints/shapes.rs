@@ -317,6 +317,7 @@ pub(super) const SHAPES: &[(&str, MadeOf)] = &[
             ("ignores", "[string]"),
             ("bypasses", "[string]"),
             ("shares", "[string]"),
+            ("served_only", "[string]"),
             ("noise", "[string]"),
             ("changed_by", "[string]"),
             ("would_be_hits", "count"),

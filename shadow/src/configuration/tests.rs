@@ -29,6 +29,7 @@ fn route(segments: Vec<Segment>, keep_seconds: Option<u32>) -> RouteReport {
         ignores: Vec::new(),
         bypasses: Vec::new(),
         shares: Vec::new(),
+        served_only: Vec::new(),
         noise: Vec::new(),
         changed_by: Vec::new(),
         would_be_hits: if keep_seconds.is_some() { 38_730 } else { 0 },
@@ -44,6 +45,7 @@ fn route(segments: Vec<Segment>, keep_seconds: Option<u32>) -> RouteReport {
         words: Vec::new(),
         selected: Vec::new(),
         shared: Vec::new(),
+        unstored: Vec::new(),
         bypassed: Vec::new(),
         ignored: Vec::new(),
     }
@@ -55,6 +57,8 @@ fn report() -> Report {
     items.selected = vec![(Sort::Field, "accept-language".to_owned())];
     items.shared = vec![(Sort::Cookie, "_ga".to_owned()), (Sort::Cookie, "ab.c".to_owned())];
     items.shares = vec!["cookie _ga".to_owned(), "cookie ab.c".to_owned()];
+    items.unstored = vec![(Sort::Cookie, "ab.c".to_owned()), (Sort::Field, "x-key".to_owned())];
+    items.served_only = vec!["cookie ab.c".to_owned(), "header x-key".to_owned()];
     items.bypassed = vec![
         (Sort::Field, "authorization".to_owned()),
         (Sort::Certificate, String::new()),
@@ -126,7 +130,11 @@ fn each_line_of_a_cache_has_its_evidence() {
     assert!(text.contains("proxy_cache_ignore_args utm_source gclid;"));
     let flags =
         "$has_cookie_not__5fga_not_ab_2ec $has_header_authorization $has_certificate $has_argument_api_key";
-    assert!(text.contains(&format!("proxy_no_cache {flags};")), "{text}");
+    assert!(text.contains(&format!("proxy_cache_bypass {flags};")), "{text}");
+    // A request with one client's own credential is served, but what it gets is not stored.
+    let stored = flags.replace("_not_ab_2ec", "");
+    assert!(text.contains(&format!("proxy_no_cache {stored} $has_header_x_key;")), "{text}");
+    assert!(text.contains("map $http_cookie $has_cookie_not__5fga { \"\" \"\"; \"~^(?: *(?:_ga)="), "{text}");
     assert!(text.contains("map $arg_api_key $has_argument_api_key { \"\" \"\"; default 1; }"));
     assert!(text.contains("proxy_cache_credentials public;"));
 }
@@ -134,7 +142,7 @@ fn each_line_of_a_cache_has_its_evidence() {
 #[test]
 fn a_request_with_any_cookie_that_is_not_proved_is_passed_on() {
     let text = text();
-    let map = text.lines().find(|line| line.contains("map $http_cookie $has_cookie_not_"));
+    let map = text.lines().find(|line| line.contains("map $http_cookie $has_cookie_not__5fga_not_ab_2ec "));
     let expression = map.and_then(|map| map.split('"').find(|part| part.starts_with('~')));
     let expression = expression.expect("it has one").trim_start_matches('~');
     for (cookies, is_shared) in [

@@ -118,3 +118,36 @@ fn a_coded_response_for_which_there_is_no_decoder_left_is_no_evidence() {
     open.into_iter().for_each(|sampled| shadow.ended(*sampled, Ending::Whole, now));
     assert_eq!(shadow.routes[1].tally.sampled as usize, crate::decoding::MOST);
 }
+
+#[test]
+fn where_every_client_has_a_cookie_probes_show_what_it_lets_through() {
+    for probes in [0, 10] {
+        let mut shadow = Shadow::new(Key::from_seed(1), Limits::default());
+        shadow.allow_probes(probes);
+        let head = [(&b"content-type"[..], &b"text/plain"[..])];
+        for number in 0..2_000_u64 {
+            let now = 1_700_000_000_000 + number * 10;
+            let cookie = format!("session=s{}", number % 24);
+            let fields = [(&b"cookie"[..], cookie.as_bytes())];
+            let path = if number % 3 == 0 { "/members" } else { "/page" };
+            let request = request("GET", path, (number % 24) as u8);
+            let Some(mut sampled) = shadow.sent(&request, fields.into_iter(), now) else { continue };
+            if let Some(mut probe) = sampled.take_probe() {
+                probe.response(if path == "/page" { 200 } else { 401 }, head.into_iter(), now);
+                probe.piece(b"the same for all");
+                shadow.probed(*probe, Ending::Whole, now + 1);
+            }
+            sampled.response(200, head.into_iter(), now);
+            sampled.piece(b"the same for all");
+            shadow.ended(*sampled, Ending::Whole, now + 2);
+        }
+        let report = Report::of(&shadow, "0", STALE_BUDGET);
+        let shares = |name: &str| {
+            let route = report.routes.iter().find(|route| route.route == name).expect("a known route");
+            assert!(route.keep_seconds.is_none(), "nothing that only members got is stored");
+            route.shares.clone()
+        };
+        let expected = if probes == 0 { vec![] } else { vec!["cookie session".to_owned()] };
+        assert_eq!((shares("/page"), shares("/members")), (expected, vec![]));
+    }
+}

@@ -24,7 +24,18 @@ kinds! {
     RareRequests OneClient SetsCookie Private OwnLifetime Sorted MembersOnly OneAdmin StaffAndOwner SomePrivate
     Views RandomQuote Toggles VaryLanguage Uuids Articles ApiVersion Clock RarePersonal Greeting MembersArea
     Ranked Styles SameBody Encoded EncodedSecret Handles MembersDotted StaffOrders KeyedCatalog OwnTicket OwnRequestor
-    OwnViews EditedInLanguages ForbiddenForMembers
+    OwnViews EditedInLanguages ForbiddenForMembers RoleCookie ThroughProxy ByForwarded Negotiated Fragment
+    MethodOverride Cart FirstVisitCookie SoftError Rollout RolloutByAddress OneCustomer Tenants MeAmongIds GraphQl
+    PublicWithBearer UnnamedKey PremiumItems Drafts RankedAndShuffled Jsonp RepeatedArgument Referrals FirstVisit Quota
+    LastSeen LaterPersonal CurrencyOfLanguage
+}
+
+/// So many kinds at random.
+pub fn drawn(seed: u64, number: usize) -> Vec<Kind> {
+    let mut kinds = ALL.to_vec();
+    Rng::with_seed(seed ^ 0x1717).shuffle(&mut kinds);
+    kinds.truncate(number);
+    kinds
 }
 
 /// The value of a credential that nobody was given.
@@ -39,7 +50,12 @@ const OWN: usize = 1_000;
 impl Kind {
     /// Whether clients are known by their addresses alone.
     fn is_by_address(self) -> bool {
-        matches!(self, Kind::OwnTicket | Kind::OwnRequestor | Kind::OwnViews)
+        matches!(self, Kind::OwnTicket | Kind::OwnRequestor | Kind::OwnViews | Kind::RolloutByAddress)
+    }
+
+    /// Whether a proxy in front passes on the addresses of clients in a field.
+    fn is_forwarded(self) -> bool {
+        matches!(self, Kind::ThroughProxy | Kind::ByForwarded)
     }
 }
 
@@ -79,7 +95,7 @@ impl Client {
             tenant: number % 4,
             certificate: (number.is_multiple_of(2)).then(|| word(rng)),
             language: ["de", "en-US,en;q=0.9", "fr"][rng.usize(..3)],
-            currency: [None, Some("EUR"), Some("USD")][rng.usize(..3)],
+            currency: [None, None, Some("EUR"), Some("USD")][rng.usize(..4)],
             ab: ["a", "b"][rng.usize(..2)],
             agent: rng.usize(..8),
             encoding: ["gzip, br", "identity"][usize::from(rng.u8(..4) == 0)],
@@ -125,12 +141,22 @@ impl Asked {
     }
 
     fn has_key(&self) -> bool {
-        self.argument("api_key").is_some_and(|key| key != FORGED)
+        let key = self.argument("api_key").or_else(|| self.argument("k"));
+        key.is_some_and(|key| key != FORGED)
+    }
+
+    pub fn host(&self) -> &str {
+        self.field("host").unwrap_or("api.example.com")
+    }
+
+    /// The number of the client whose session it has.
+    fn member(&self) -> Option<usize> {
+        self.session()?.split('-').next()?.parse().ok()
     }
 
     /// The same request with forged credentials, or without any.
     pub fn with_credentials(mut self, forged: bool) -> Asked {
-        let lets_in = |name: &str| matches!(name, "session" | "connect.sid" | "api_key");
+        let lets_in = |name: &str| matches!(name, "session" | "connect.sid" | "api_key" | "k");
         let change = |pair: &str| -> Option<String> {
             let name = pair.split('=').next().unwrap_or_default();
             match (lets_in(name), forged) {
@@ -185,6 +211,8 @@ pub struct Endpoint {
     period: u64,
     versions: HashMap<usize, u64>,
     counter: u64,
+    /// Whether nobody reads its bodies any more.
+    pub is_silent: bool,
 }
 
 fn hash(value: impl Hash) -> u64 {
@@ -204,6 +232,7 @@ impl Endpoint {
             | Kind::OneClient => 1,
             Kind::SomePrivate => 25,
             Kind::Articles | Kind::Handles => 70,
+            Kind::PremiumItems => 12,
             _ => rng.usize(6..30),
         };
         let period = match kind {
@@ -220,7 +249,16 @@ impl Endpoint {
             Kind::ForbiddenForMembers => 4.0,
             _ => 0.8 + 0.4 * rng.f64(),
         };
-        Endpoint { kind, number, weight, items, period, versions: HashMap::new(), counter: 0 }
+        Endpoint {
+            kind,
+            number,
+            weight,
+            items,
+            period,
+            versions: HashMap::new(),
+            counter: 0,
+            is_silent: false,
+        }
     }
 
     pub fn ask(&mut self, client: &Client, rng: &mut Rng) -> Asked {
@@ -233,6 +271,11 @@ impl Endpoint {
             Kind::StaffOrders => rng.usize(STAFF..STAFF + 10),
             // Pages of the client's own, that no one asked for while it was watched.
             Kind::Handles if (40..50).contains(&client.number) && rng.u8(..5) == 0 => OWN + rng.usize(..3),
+            Kind::MeAmongIds | Kind::Drafts if client.session.is_some() && rng.u8(..6) == 0 => {
+                OWN + client.number
+            }
+            // Who has no session is led to no page of members.
+            Kind::PremiumItems if client.session.is_none() => skewed(rng, self.items / 2),
             _ => skewed(rng, self.items),
         };
         let base = format!("{:?}", self.kind).to_ascii_lowercase();
@@ -243,6 +286,10 @@ impl Endpoint {
             Kind::Campaign | Kind::Pages | Kind::Sorted | Kind::Styles | Kind::KeyedCatalog => {
                 format!("/{base}")
             }
+            Kind::UnnamedKey | Kind::GraphQl | Kind::Jsonp | Kind::RepeatedArgument | Kind::Referrals => {
+                format!("/{base}")
+            }
+            Kind::MeAmongIds if item >= OWN => format!("/{base}/me"),
             Kind::Uuids => format!("/{base}/6ba7b810-9dad-11d1-80b4-{:012x}", item * 977),
             Kind::Articles => format!("/{base}/{}", article(item)),
             Kind::Handles if item >= OWN => format!("/{base}/{}", ["me", "drafts", "my-page"][item - OWN]),
@@ -266,6 +313,19 @@ impl Endpoint {
                 Some(query)
             }
             Kind::KeyedCatalog => Some(format!("page={item}&api_key={}", client.api_key)),
+            Kind::UnnamedKey => Some(format!("page={item}&k={}", client.api_key)),
+            Kind::GraphQl => Some(match item {
+                3 => "query={me{name}}".to_owned(),
+                _ => format!("query={{item(id:$id){{name}}}}&variables={{%22id%22:{item}}}"),
+            }),
+            Kind::Jsonp => Some(format!("of={}&callback=cb{}", item / 2, item % 2)),
+            Kind::RepeatedArgument => {
+                let (one, other) = (item / 2, item / 2 + 1);
+                let (one, other) = if item % 2 == 0 { (one, other) } else { (other, one) };
+                Some(format!("tag=t{one}&tag=t{other}"))
+            }
+            Kind::Referrals if rng.bool() => Some(format!("of={item}&ref=r{}", rng.u8(..7))),
+            Kind::Referrals => Some(format!("of={item}")),
             Kind::Styles => Some(format!("of={item}&style=s{}", rng.u8(..200))),
             Kind::Pages => Some(format!("page={}&per=20", item + 1)),
             Kind::Sorted => Some(format!("of={}&sort={}", item / 2, ["asc", "desc"][item % 2])),
@@ -278,6 +338,9 @@ impl Endpoint {
         if client.number % 16 != 3 {
             cookies.push(format!("ab={}", client.ab));
             cookies.extend(client.currency.map(|currency| format!("currency={currency}")));
+        }
+        if self.kind == Kind::RoleCookie && client.session.is_some() {
+            cookies.push(format!("role={}", ["user", "editor", "admin"][client.number / 4 % 3]));
         }
         let name = if self.kind == Kind::MembersDotted { "connect.sid" } else { "session" };
         cookies.extend(client.session.as_ref().map(|session| format!("{name}={session}")));
@@ -310,9 +373,24 @@ impl Endpoint {
             Kind::Conditional if client.number.is_multiple_of(2) => {
                 fields.push(("if-none-match", "\"e\"".to_owned()))
             }
+            Kind::PublicWithBearer if client.session.is_some() => {
+                fields.push(("authorization", format!("Bearer {}", client.token)));
+            }
+            Kind::Tenants => fields.push(("host", format!("t{}.example.com", client.number / 8 % 2))),
+            Kind::Fragment if rng.u8(..3) == 0 => {
+                fields.push(("x-requested-with", "XMLHttpRequest".to_owned()));
+            }
+            Kind::MethodOverride if rng.u16(..300) == 0 => {
+                fields.push(("x-http-method-override", "DELETE".to_owned()));
+            }
+            Kind::Negotiated if client.number.is_multiple_of(3) => {
+                fields[1].1 = "text/html,application/xhtml+xml".to_owned();
+            }
+            _ if self.kind.is_forwarded() => fields.push(("x-forwarded-for", client.address.to_string())),
             _ => {}
         }
         let method = match self.kind {
+            Kind::Cart if rng.u16(..200) == 0 => "POST",
             Kind::InvalidatedByPost | Kind::EditedInLanguages if rng.u16(..150) == 0 => "POST",
             Kind::WithHead if rng.u8(..3) == 0 => "HEAD",
             _ => "GET",
@@ -326,6 +404,7 @@ impl Endpoint {
             fields,
             address: match self.kind {
                 Kind::OwnTicket => IpAddr::V4(Ipv4Addr::new(10, 2, rng.u8(..4), rng.u8(..))),
+                _ if self.kind.is_forwarded() => IpAddr::V4(Ipv4Addr::new(10, 3, 0, rng.u8(1..3))),
                 _ => client.address,
             },
             certificate,
@@ -348,10 +427,39 @@ impl Endpoint {
             }
             Kind::MembersOnly | Kind::MembersArea | Kind::MembersDotted => hash((item, session.is_some())),
             Kind::StaffOrders => {
-                let number = session.and_then(|session| session.split('-').next()?.parse::<usize>().ok());
-                hash((item, number.is_some_and(|number| number < STAFF || number == asked.item)))
+                hash((item, asked.member().is_some_and(|number| number < STAFF || number == asked.item)))
             }
-            Kind::KeyedCatalog => hash((item, asked.has_key())),
+            Kind::Drafts | Kind::MeAmongIds if asked.item >= OWN => {
+                let is_owner = asked.member().is_some_and(|number| number + OWN == asked.item);
+                let who = if self.kind == Kind::MeAmongIds { asked.member() } else { None };
+                hash((item.0, if self.kind == Kind::MeAmongIds { 0 } else { item.1 }, is_owner, who))
+            }
+            Kind::PremiumItems => hash((item, asked.item >= self.items / 2 && session.is_some())),
+            Kind::RoleCookie => hash((item, asked.cookie("role"))),
+            Kind::ByForwarded => hash((item, asked.field("x-forwarded-for"))),
+            Kind::Negotiated => hash((item, asked.field("accept"))),
+            Kind::Fragment => hash((item, asked.field("x-requested-with"))),
+            Kind::MethodOverride => hash((item, asked.field("x-http-method-override"))),
+            Kind::Cart => {
+                let filled = session.filter(|session| self.versions.contains_key(&(hash(session) as usize)));
+                hash((item, filled))
+            }
+            Kind::Rollout => hash((item, asked.member().is_some_and(|member| member % 10 == 4))),
+            Kind::RolloutByAddress => hash((item, hash(asked.address).is_multiple_of(10))),
+            Kind::OneCustomer => hash((item, asked.member() == Some(38))),
+            Kind::Tenants => hash((item, asked.host())),
+            Kind::GraphQl if asked.item == 3 => hash((item, session)),
+            Kind::RankedAndShuffled | Kind::LastSeen => hash((item, session)),
+            Kind::FirstVisit => {
+                let visits = self.versions.get(&(hash(asked.client) as usize));
+                hash((item, visits.is_none_or(|visits| *visits < 3)))
+            }
+            Kind::LaterPersonal if self.counter > 10_000 => hash((item, session)),
+            Kind::CurrencyOfLanguage => match asked.cookie("currency") {
+                Some(chosen) => hash((item, chosen)),
+                None => hash((item, asked.field("accept-language"))),
+            },
+            Kind::KeyedCatalog | Kind::UnnamedKey => hash((item, asked.has_key())),
             Kind::OwnTicket | Kind::OwnRequestor | Kind::OwnViews => hash((item, asked.address)),
             Kind::ForbiddenForMembers => hash((item, session)),
             Kind::OneAdmin => hash((item, asked.client == 5 && session.is_some())),
@@ -425,6 +533,24 @@ impl Endpoint {
                 | Kind::Ranked
                 | Kind::SameBody
                 | Kind::EncodedSecret
+                | Kind::RoleCookie
+                | Kind::ByForwarded
+                | Kind::MethodOverride
+                | Kind::Cart
+                | Kind::FirstVisitCookie
+                | Kind::SoftError
+                | Kind::Rollout
+                | Kind::RolloutByAddress
+                | Kind::OneCustomer
+                | Kind::GraphQl
+                | Kind::UnnamedKey
+                | Kind::PremiumItems
+                | Kind::Drafts
+                | Kind::RankedAndShuffled
+                | Kind::FirstVisit
+                | Kind::Quota
+                | Kind::LastSeen
+                | Kind::LaterPersonal
                 // A cache has to know which of 200 values is the one.
                 | Kind::Styles
         )
@@ -434,9 +560,15 @@ impl Endpoint {
         self.counter += 1;
         let (mut class, item) = (self.class(asked), asked.item);
         let mut version = (now - START + (hash(item) % 1_000_000) * 1_000) / (self.period * 1_000);
-        let is_json =
-            !matches!(self.kind, Kind::CsrfForm | Kind::AbByCookie | Kind::MobileOrDesktop | Kind::Greeting);
-        let content_type = if is_json { "application/json" } else { "text/html; charset=utf-8" };
+        let is_json = !matches!(
+            self.kind,
+            Kind::CsrfForm | Kind::AbByCookie | Kind::MobileOrDesktop | Kind::Greeting | Kind::Jsonp
+        );
+        let content_type = match self.kind {
+            _ if is_json => "application/json",
+            Kind::Jsonp => "application/javascript",
+            _ => "text/html; charset=utf-8",
+        };
         let mut fields = vec![
             ("date", millstream_wire_date(now)),
             ("content-type", content_type.to_owned()),
@@ -469,6 +601,7 @@ impl Endpoint {
                 more = format!(",\"last_viewer\":\"client {}\"", asked.client);
                 class = hash((class, self.counter));
             }
+            Kind::CsrfForm => class = hash((class, self.counter)),
             Kind::Streaming => fields[1].1 = "text/event-stream".to_owned(),
             Kind::Erroring if rng.u8(..10) == 0 => status = 500,
             Kind::EchoedOrigin => {
@@ -486,7 +619,33 @@ impl Endpoint {
                 status = 401
             }
             Kind::StaffOrders if class == hash(((self.number, item), false)) => status = 403,
-            Kind::KeyedCatalog if !asked.has_key() => status = 401,
+            Kind::KeyedCatalog | Kind::UnnamedKey if !asked.has_key() => status = 401,
+            Kind::PremiumItems if item >= self.items / 2 && asked.session().is_none() => status = 403,
+            Kind::Drafts if item >= OWN && asked.member() != Some(item - OWN) => status = 404,
+            Kind::Cart if asked.method == "POST" => {
+                if let Some(session) = asked.session() {
+                    self.versions.insert(hash(session) as usize, 1);
+                }
+            }
+            Kind::FirstVisitCookie if asked.field("cookie").is_none() => {
+                fields.push(("set-cookie", format!("session={noise}")));
+                is_storable = false;
+                class = hash((class, self.counter));
+            }
+            Kind::SoftError if rng.u8(..200) == 0 => class = hash((class, "overloaded")),
+            Kind::FirstVisit => *self.versions.entry(hash(asked.client) as usize).or_default() += 1,
+            Kind::Quota => {
+                let used = self.versions.entry(hash(asked.client) as usize).or_default();
+                *used += 1;
+                more = format!(",\"remaining\":{}", 100_000 - *used);
+                class = hash((class, asked.client, *used));
+            }
+            Kind::LastSeen => {
+                let last =
+                    self.versions.insert(hash((asked.client, "seen")) as usize, now).unwrap_or(now - 60_000);
+                more = format!(",\"last_seen\":\"{}\"", iso(last));
+                class = hash((class, last));
+            }
             Kind::OwnTicket => more = format!(",\"requestId\":\"of-{}\"", hash(asked.address)),
             Kind::OwnRequestor => fields.push(("x-requestor", format!("of {}", asked.address))),
             Kind::OwnViews => {
@@ -525,22 +684,31 @@ impl Endpoint {
             version = now / 1_000;
         }
         is_storable &= status == 200;
+        if self.is_silent {
+            return Reply { status, fields, body: Vec::new(), class, version, is_storable };
+        }
         let name = format!("{class:x}.{version}");
         let body = match self.kind {
             _ if status == 304 || asked.method == "HEAD" => String::new(),
             _ if status != 200 && self.kind != Kind::SameBody => format!("{{\"error\":{status}}}"),
-            Kind::CsrfForm => {
-                class = hash((class, self.counter));
-                format!(
-                    "<form><input type=\"hidden\" name=\"csrf_token\" value=\"{noise}\"><p>Welcome to {item}</p></form>"
-                )
-            }
+            Kind::CsrfForm => format!(
+                "<form><input type=\"hidden\" name=\"csrf_token\" value=\"{noise}\"><p>Welcome to {item}</p></form>"
+            ),
             Kind::RandomOrder => {
                 let mut list: Vec<String> =
                     (0..8).map(|number| format!("\"e{}\"", hash((&name, number)) % 1_000)).collect();
                 rng.shuffle(&mut list);
                 format!("{{\"list\":[{}]}}", list.join(","))
             }
+            Kind::RankedAndShuffled => {
+                let mut list: Vec<u64> = (0..8).map(|number| hash((item, number)) % 1_000).collect();
+                list.sort_by_key(|of| hash((of, class)));
+                let for_you = format!("{list:?}");
+                rng.shuffle(&mut list);
+                format!("{{\"item\":{item},\"for_you\":{for_you},\"tags\":{list:?}}}")
+            }
+            Kind::Jsonp => format!("cb{}({{\"item\":{}}})", item % 2, item / 2),
+            Kind::Quota | Kind::LastSeen => format!("{{\"item\":{item},\"version\":{version}{more}}}"),
             Kind::Ranked => {
                 let mut list: Vec<u64> = (0..8).map(|number| hash((item, version, number)) % 1_000).collect();
                 list.sort_by_key(|of| hash((of, class)));

@@ -68,7 +68,7 @@ pub fn history(seed: u64, kinds: &[Kind], requests: usize, budget: f64) -> Histo
             location: 0,
             method: asked.method.as_bytes(),
             is_tls: false,
-            host: b"api.example.com",
+            host: asked.host().as_bytes(),
             path: asked.path.as_bytes(),
             query: asked.query.as_deref().map(str::as_bytes),
             client: asked.address,

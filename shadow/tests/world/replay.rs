@@ -45,8 +45,9 @@ impl Score {
     }
 }
 
-/// The key of the recommended cache, or `None` if the request is passed on; written from the report alone.
-fn key(route: &RouteReport, asked: &Asked) -> Option<String> {
+/// The key of the recommended cache, and whether the response may be stored; `None` if the request is passed on. Written from the report
+/// alone.
+fn key(route: &RouteReport, asked: &Asked) -> Option<(String, bool)> {
     let value = |label: &str| -> Option<String> {
         match label.split_once(' ') {
             Some(("cookie", name)) => asked.cookie(name).map(str::to_owned),
@@ -66,7 +67,7 @@ fn key(route: &RouteReport, asked: &Asked) -> Option<String> {
     if !cookies.all(|cookie| is_known(&format!("cookie {}", cookie.split('=').next().unwrap_or_default()))) {
         return None;
     }
-    let mut key = format!("{}?", asked.path);
+    let mut key = format!("{}{}?", asked.host(), asked.path);
     for argument in asked.query.iter().flat_map(|query| query.split('&')) {
         let name = argument.split('=').next().unwrap_or_default();
         let is_ignored = |of: &String| match of.strip_prefix("query ").map(|of| (of, of.strip_suffix('*'))) {
@@ -83,11 +84,12 @@ fn key(route: &RouteReport, asked: &Asked) -> Option<String> {
     {
         key += &format!("|{label}={}", value(label).unwrap_or_default());
     }
-    Some(key)
+    Some((key, !route.served_only.iter().any(|label| value(label).is_some())))
 }
 
 pub fn judge(history: &mut History, seed: u64, budget: f64) -> Score {
     let mut score = Score::default();
+    history.endpoints.iter_mut().for_each(|endpoint| endpoint.is_silent = true);
     let mut kept: HashMap<usize, Vec<&RouteReport>> = HashMap::new();
     let mut cache: HashMap<String, (u64, u64)> = HashMap::new();
     let mut leaking: HashMap<usize, u64> = HashMap::new();
@@ -98,12 +100,12 @@ pub fn judge(history: &mut History, seed: u64, budget: f64) -> Score {
             return;
         };
         let Some(seconds) = route.keep_seconds else { return };
-        let Some(key) = key(route, asked) else { return };
+        let Some((key, may_store)) = key(route, asked) else { return };
         match cache.get(&key) {
             Some((until, stored)) if *until > at => {
                 *leaking.entry(endpoint).or_default() += u64::from(*stored != class);
             }
-            _ if is_storable => {
+            _ if is_storable && may_store => {
                 cache.insert(key, (at + u64::from(seconds) * 1_000, class));
             }
             _ => {}
@@ -117,7 +119,7 @@ pub fn judge(history: &mut History, seed: u64, budget: f64) -> Score {
     let clients: Vec<Client> = (20..50).map(|number| Client::new(number, &mut rng)).collect();
     let mut now = history.events.last().map_or(START, |event| event.at) + 1_000_000;
     for endpoint in 0..history.endpoints.len() {
-        let mut others: Vec<Asked> = Vec::new();
+        let mut other: Option<Asked> = None;
         for _ in 0..2_000 {
             now += rng.u64(0..120);
             let client = &clients[skewed(&mut rng, clients.len())];
@@ -128,10 +130,10 @@ pub fn judge(history: &mut History, seed: u64, budget: f64) -> Score {
                 asked = asked.with_credentials(tries == 0);
             }
             // One in three tries the URL of another client.
-            if let Some(other) = others.last().filter(|_| rng.u8(..3) == 0) {
+            if let Some(other) = other.as_ref().filter(|_| rng.u8(..3) == 0) {
                 asked = asked.for_that_of(other);
             } else if asked.method == "GET" {
-                others.push(asked.clone());
+                other = Some(asked.clone());
             }
             let reply = history.endpoints[endpoint].respond(&asked, now, &mut rng);
             serve(&asked, now, reply.class, reply.is_storable, endpoint);
@@ -201,7 +203,7 @@ fn measure(history: &mut History, seed: u64, budget: f64, score: &mut Score) {
             get.method = "GET";
             let found = history.report.route_of(0, asked.path.as_bytes());
             let key = found.and_then(|number| key(&history.report.routes[number], &get));
-            key.map(|key| cache.remove(&key));
+            key.map(|(key, _)| cache.remove(&key));
         }
         if asked.method != "GET" {
             continue;
@@ -214,14 +216,14 @@ fn measure(history: &mut History, seed: u64, budget: f64, score: &mut Score) {
             of_words.insert(place, number);
         }
         measured[number].requests += 1;
-        let Some(key) = key(route, &asked).filter(|_| found.is_some()) else { continue };
+        let Some((key, may_store)) = key(route, &asked).filter(|_| found.is_some()) else { continue };
         match cache.get(&key) {
             Some((until, class, version)) if *until > traffic.now => {
                 leaking.extend((*class != reply.class).then(|| format!("{seed}: {} (replay)", route.route)));
                 measured[number].hits += 1;
                 measured[number].stale += u64::from(*version != reply.version);
             }
-            _ if reply.is_storable => {
+            _ if reply.is_storable && may_store => {
                 let until = traffic.now + u64::from(seconds) * 1_000;
                 cache.insert(key, (until, reply.class, reply.version));
             }
@@ -255,8 +257,8 @@ fn measure(history: &mut History, seed: u64, budget: f64, score: &mut Score) {
 
 /// The longest lifetime of a cache that knows the truth, and its hits; `None` if these are too few to prove it or a shorter one.
 fn best(events: &[Event], endpoint: usize, budget: f64) -> Option<(u32, u64)> {
-    let runs: Vec<(u32, u64, u64)> =
-        LIFETIMES.iter().map(|seconds| run(events, endpoint, *seconds)).collect();
+    let events: Vec<&Event> = events.iter().filter(|event| event.endpoint == endpoint).collect();
+    let runs: Vec<(u32, u64, u64)> = LIFETIMES.iter().map(|seconds| run(&events, *seconds)).collect();
     let best =
         runs.iter().rposition(|(_, hits, stale)| *hits > 0 && *stale as f64 <= budget * *hits as f64)?;
     // A cache that separates clients with and without credentials has fewer hits.
@@ -268,10 +270,10 @@ fn best(events: &[Event], endpoint: usize, budget: f64) -> Option<(u32, u64)> {
     is_sufficient.then_some((runs[best].0, runs[best].1))
 }
 
-fn run(events: &[Event], endpoint: usize, seconds: u32) -> (u32, u64, u64) {
+fn run(events: &[&Event], seconds: u32) -> (u32, u64, u64) {
     let mut cache: HashMap<u64, (u64, u64)> = HashMap::new();
     let (mut hits, mut stale) = (0_u64, 0_u64);
-    for event in events.iter().filter(|event| event.endpoint == endpoint) {
+    for event in events {
         if event.asked.method == "POST" {
             cache.remove(&event.class);
         }
