@@ -4,6 +4,7 @@
 //! between threads, so that taking one is no atomic write.
 
 use std::cell::RefCell;
+use std::ops::{Deref, DerefMut};
 
 /// Bytes of a fresh buffer: enough for a request head of nginx's default size and most small bodies.
 pub const SIZE: usize = 16 * 1024;
@@ -34,6 +35,37 @@ pub fn give(mut buffer: Vec<u8>) {
             pool.push(buffer);
         }
     });
+}
+
+/// One that goes back when it is dropped.
+#[derive(Debug)]
+pub struct Pooled(Vec<u8>);
+
+impl Pooled {
+    /// An empty one.
+    pub fn take() -> Pooled {
+        Pooled(take())
+    }
+}
+
+impl Deref for Pooled {
+    type Target = Vec<u8>;
+
+    fn deref(&self) -> &Vec<u8> {
+        &self.0
+    }
+}
+
+impl DerefMut for Pooled {
+    fn deref_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.0
+    }
+}
+
+impl Drop for Pooled {
+    fn drop(&mut self) {
+        give(std::mem::take(&mut self.0));
+    }
 }
 
 #[cfg(test)]

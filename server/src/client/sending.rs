@@ -223,7 +223,7 @@ impl Client {
         body: &Bytes,
     ) -> Result<(), ClientFailure> {
         let mut head = Some(head);
-        let whole = || WholeBody { bytes: body, held: None, file: None };
+        let whole = || WholeBody { bytes: body, shared: Some(body), held: None, file: None };
         poll_fn(|cx| match head.take() {
             Some(head) => self.poll_whole(cx, request, head, whole()),
             None => self.poll_flush(cx, request),
@@ -245,9 +245,8 @@ impl Client {
         self.take_head(request, &mut out, body.bytes.is_empty());
         let head_left = out.len();
         if body.bytes.len() <= WRITE_TOGETHER {
-            static NONE: Bytes = Bytes::from_static(b"");
             out.extend_from_slice(body.bytes);
-            body = WholeBody { bytes: &NONE, held: None, file: None };
+            body = WholeBody { bytes: b"", shared: None, held: None, file: None };
         }
         let mut whole = Answer::new(request, AnswerOutput::whole(out), BodyFilters::default());
         whole.head_left = head_left;

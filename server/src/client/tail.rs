@@ -56,7 +56,9 @@ impl Tail {
 }
 
 pub struct WholeBody<'a> {
-    pub bytes: &'a Bytes,
+    pub bytes: &'a [u8],
+    /// What can be kept of the bytes without a copy.
+    pub shared: Option<&'a Bytes>,
     /// What holds it for a slow client, if not the bytes themselves, and their offset in it.
     pub held: Option<(&'a Held, u64)>,
     pub file: Option<&'a Rc<dyn AsFd>>,
@@ -69,7 +71,10 @@ impl WholeBody<'_> {
         }
         match self.held.and_then(|(held, at)| Some((held.lend()?, at))) {
             Some((loan, at)) => Tail::Lent(loan, at + sent as u64..at + self.bytes.len() as u64),
-            None => Tail::Bytes(self.bytes.slice(sent..)),
+            None => Tail::Bytes(match self.shared {
+                Some(shared) => shared.slice(sent..),
+                None => Bytes::copy_from_slice(&self.bytes[sent..]),
+            }),
         }
     }
 }

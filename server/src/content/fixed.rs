@@ -12,9 +12,9 @@ use crate::outcome::Outcome;
 use crate::redirect;
 use crate::representation::hit::Ready;
 use crate::request::Request;
-use crate::variables::value;
+use crate::variables::{evaluate, value};
 use millstream_conf::model::{Http, Instruction, LocationId, Return, ReturnBody};
-use millstream_net::buffers;
+use millstream_net::buffers::Pooled;
 use millstream_wire::h1::framing::Framing;
 use millstream_wire::{Field, FieldId, Fields, Headers, Span, accept, target};
 use std::io::Write;
@@ -47,18 +47,16 @@ pub fn at_once(request: &mut Request, rule: &Return, out: &mut Vec<u8>) -> Optio
     }
     let status = rule.status;
     request.sent.status = status;
-    let body = value(template, request);
-    let mut text = buffers::take();
-    let ready = typed(request, status, body, out, &mut text);
-    buffers::give(text);
-    ready
+    let (mut body, mut text) = (Pooled::take(), Pooled::take());
+    evaluate(template, request, &mut body);
+    typed(request, status, body, out, &mut text)
 }
 
 /// With the one field that it has written into `text`.
 fn typed(
     request: &mut Request,
     status: u16,
-    body: Vec<u8>,
+    body: Pooled,
     out: &mut Vec<u8>,
     text: &mut Vec<u8>,
 ) -> Option<Ready> {
@@ -73,7 +71,7 @@ fn typed(
     }
     let plan = HeadPlan { status, fields, length, chunked: false, coding: None, age: None };
     let has_body = head::encode(out, request, &plan);
-    Some(if has_body { Ready::Text(body.into()) } else { Ready::HeadOnly })
+    Some(if has_body { Ready::Text(body) } else { Ready::HeadOnly })
 }
 
 pub async fn returned(request: &mut Request, client: &mut Client, rule: &Return) -> Outcome {

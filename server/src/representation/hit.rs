@@ -13,6 +13,7 @@ use crate::request::Request;
 use crate::tries::CachedFacts;
 use bytes::Bytes;
 use millstream_cache::{Entry, Head, Held, Hit, Now};
+use millstream_net::buffers::Pooled;
 use millstream_net::memory_file::MemoryFile;
 use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::conditional::Validators;
@@ -79,20 +80,21 @@ pub enum Ready {
     Body(Rc<Prepared>),
     /// A range of the body without a copy: its bytes, their holder, and the offset in it.
     Part(Bytes, Held, u64),
-    Text(Bytes),
+    Text(Pooled),
 }
 
 impl Ready {
     pub fn whole(&self) -> WholeBody<'_> {
-        static NONE: Bytes = Bytes::from_static(b"");
         match self {
-            Ready::HeadOnly => WholeBody { bytes: &NONE, held: None, file: None },
+            Ready::HeadOnly => WholeBody { bytes: b"", shared: None, held: None, file: None },
             Ready::Body(prepared) => {
                 let held = &prepared.body;
-                WholeBody { bytes: held, held: Some((held, 0)), file: self.file() }
+                WholeBody { bytes: held, shared: Some(&**held), held: Some((held, 0)), file: self.file() }
             }
-            Ready::Text(text) => WholeBody { bytes: text, held: None, file: None },
-            Ready::Part(part, held, at) => WholeBody { bytes: part, held: Some((held, *at)), file: None },
+            Ready::Text(text) => WholeBody { bytes: text, shared: None, held: None, file: None },
+            Ready::Part(part, held, at) => {
+                WholeBody { bytes: part, shared: Some(part), held: Some((held, *at)), file: None }
+            }
         }
     }
 

@@ -147,6 +147,24 @@ fn interim_answers_are_bounded() {
 }
 
 #[test]
+fn small_chunks_that_have_come_together_are_one_part() {
+    on_runtime(async {
+        let (mut connection, mut peer) = pair(0);
+        connection.begin(Speaker::http1(false), Method::Get, true);
+        let large = "x".repeat(5_000);
+        let body = format!("1\r\na\r\n2;x=y\r\nbc\r\n1388\r\n{large}\r\n1\r\nd\r\n0\r\nX-Sum: 4\r\n\r\n");
+        let answer = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}");
+        peer.write_all(answer.as_bytes()).await.expect("sent");
+        let mut head = ResponseHead::default();
+        connection.read_head(&mut head, 16_384, LONG).await.expect("a head");
+        assert_eq!(connection.next_part().expect("a part"), Part::Data(format!("abc{large}").as_bytes()));
+        assert_eq!(connection.next_part().expect("a part"), Part::Data(b"d"));
+        assert_eq!(connection.next_part().expect("a part"), Part::End);
+        assert_eq!(connection.trailers().and_then(|fields| fields.named(b"x-sum")), Some(&b"4"[..]));
+    });
+}
+
+#[test]
 fn head_and_small_body_come_in_one_read_and_stay_readable_together() {
     on_runtime(async {
         let (mut connection, mut peer) = pair(0);
