@@ -1,25 +1,24 @@
 //! Who asked with which of the values that are part of the key: one client's own value is no evidence for others.
 //!
+//! A combination of values counts as one value: what is one client's own may look as if its preferences were the reason.
+//!
 //! Before: `plan`; next: `route`, whose `verdict` asks.
 
 use crate::hash::Key;
-use crate::plan::{Plan, bits};
+use crate::plan::Plan;
 use std::collections::HashMap;
 
-/// Values, and combinations of several, that are counted.
-const MOST: usize = 192;
+/// Combinations of values that are counted.
+const MOST: usize = 128;
 
 /// Requests with a value from which on it must be that of so many clients.
 const FREQUENT: u32 = 10;
 const FEWEST_CLIENTS: u32 = 2;
 
-/// One in so many requests may have a combination that no other client has, if others have each of its values.
-const SHARE_OF_LONELY: u32 = 5;
-
 #[derive(Default)]
 pub(crate) struct Selection {
-    /// Requests, and bits of clients, by dimension and value; without a dimension for combinations of several.
-    counts: HashMap<(Option<usize>, u64), (u32, u64)>,
+    /// Requests, and bits of clients.
+    counts: HashMap<u64, (u32, u64)>,
 }
 
 impl Selection {
@@ -28,46 +27,27 @@ impl Selection {
     }
 
     pub(crate) fn add(&mut self, key: &Key, plan: &Plan, values: &[u32], client: u32) {
-        for number in bits(plan.selected) {
-            self.count((Some(number), values.get(number).copied().unwrap_or(0).into()), client);
-        }
-        if plan.selected.count_ones() > 1 {
-            self.count((None, plan.value(key, values)), client);
-        }
-    }
-
-    fn count(&mut self, value: (Option<usize>, u64), client: u32) {
-        if self.counts.len() < MOST || self.counts.contains_key(&value) {
+        let value = plan.value(key, values);
+        if plan.selected != 0 && (self.counts.len() < MOST || self.counts.contains_key(&value)) {
             let (requests, clients) = self.counts.entry(value).or_default();
             *requests = requests.saturating_add(1);
             *clients |= 1 << (client / 2 % 64);
         }
     }
 
-    /// Whether each value was that of several clients, and so was nearly each combination.
+    /// Whether each frequent value was that of several clients.
     pub(crate) fn has_several_clients_of_each(&self) -> bool {
-        let (mut lonely, mut all) = (0_u32, 0_u32);
-        for ((dimension, _), (requests, clients)) in &self.counts {
-            let is_lonely = *requests >= FREQUENT && clients.count_ones() < FEWEST_CLIENTS;
-            if is_lonely && dimension.is_some() {
-                return false;
-            }
-            if dimension.is_none() {
-                all = all.saturating_add(*requests);
-                lonely = lonely.saturating_add(if is_lonely { *requests } else { 0 });
-            }
-        }
-        lonely.saturating_mul(SHARE_OF_LONELY) <= all
+        let mut frequent = self.counts.values().filter(|(requests, _)| *requests >= FREQUENT);
+        frequent.all(|(_, clients)| clients.count_ones() >= FEWEST_CLIENTS)
     }
 
-    /// Different values, combined if there are several dimensions. One if there are none.
-    pub(crate) fn combinations(&self, plan: &Plan) -> u32 {
-        let several = plan.selected.count_ones() > 1;
-        self.counts.keys().filter(|(dimension, _)| dimension.is_none() == several).count().max(1) as u32
+    /// How many values there were. One if the key has none.
+    pub(crate) fn len(&self) -> u32 {
+        self.counts.len().max(1) as u32
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.counts.capacity() * 40
+        self.counts.capacity() * 25
     }
 }
 
@@ -88,17 +68,12 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_one_client_is_no_evidence_and_a_rare_combination_is_none_against_it() {
-        assert!(of(&[[1, 0], [1, 0], [2, 0], [2, 0]], 1).has_several_clients_of_each());
-        assert!(!of(&[[1, 0], [1, 0], [2, 0]], 1).has_several_clients_of_each());
-        let mut clients =
-            vec![[1, 1], [1, 1], [1, 1], [1, 2], [1, 2], [1, 2], [2, 1], [2, 1], [2, 1], [2, 2]];
-        assert!(
-            of(&clients, 3).has_several_clients_of_each()
-                && of(&clients, 3).combinations(&Plan { selected: 3, ..Plan::default() }) == 4
-        );
-        clients.truncate(4);
-        clients.extend([[2, 1], [2, 2]]);
-        assert!(!of(&clients, 3).has_several_clients_of_each(), "half of the requests");
+    fn a_value_or_a_combination_of_one_client_is_no_evidence() {
+        let pairs = [[1, 1], [1, 1], [1, 2], [1, 2], [2, 1], [2, 1], [2, 2], [2, 2]];
+        let all = of(&pairs, 3);
+        assert!(all.has_several_clients_of_each() && all.len() == 4);
+        assert!(of(&pairs[..7], 1).has_several_clients_of_each());
+        assert!(!of(&pairs[..7], 3).has_several_clients_of_each());
+        assert!(of(&[], 0).has_several_clients_of_each() && of(&pairs, 0).len() == 1);
     }
 }
