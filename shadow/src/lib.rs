@@ -25,6 +25,7 @@ mod pairs;
 mod credentials;
 mod variance;
 mod plan;
+mod selection;
 mod simulation;
 mod segment;
 mod paths;

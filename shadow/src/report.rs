@@ -396,6 +396,7 @@ fn hit_ratio(route: &Route, keys: &[(u32, u32)]) -> [f64; 2] {
         clients: if tells_apart { route.clients() } else { 0 },
         passed: f64::from(route.passed) / f64::from(route.planned.max(1)),
         storing: f64::from(route.storing) / f64::from((route.planned - route.passed).max(1)),
+        values: route.selection.len(),
     };
     ratio_interval(&list, mix).map(|ratio| (ratio * 10_000.0).round() / 10_000.0)
 }

@@ -12,8 +12,8 @@ use crate::pairs::Pairs;
 use crate::plan::{Circumstances, Plan, present};
 use crate::response::{Head, Storable};
 use crate::seen::Seen;
+use crate::selection::Selection;
 use crate::simulation::{Entry, Evidence};
-use std::collections::HashMap;
 
 /// Pairs after which a plan is learned for the first time; then after half as many more each time.
 const FIRST_LESSON: u32 = 64;
@@ -23,13 +23,6 @@ const FEWEST_ADDRESSES: u32 = 5;
 
 /// Requests of a route up to which a new dimension makes its pairs start anew.
 const EARLY: u32 = 512;
-
-/// Combinations of values of a plan that are counted.
-const MOST_SELECTED: usize = 128;
-
-/// Requests with a value from which on it must be that of so many clients.
-const FREQUENT: u32 = 10;
-const FEWEST_CLIENTS_OF_A_VALUE: u32 = 2;
 
 /// Routes whose unsafe requests are remembered as reasons of changes.
 const MOST_HINTS: usize = 4;
@@ -88,8 +81,7 @@ pub(crate) struct Route {
     pub(crate) hints: Vec<(u32, u32)>,
     /// The shortest lifetime that the API gave.
     pub(crate) shortest: u32,
-    /// Values that the plan selects by: requests, and bits of clients.
-    values: HashMap<u64, (u32, u64)>,
+    pub(crate) selection: Selection,
     vary: u64,
     /// Content type and members of the first response, and of the first one that is shared.
     pub(crate) form: Option<u64>,
@@ -131,7 +123,7 @@ impl Route {
             storing: 0,
             hints: Vec::new(),
             shortest: u32::MAX,
-            values: HashMap::new(),
+            selection: Selection::default(),
             vary: 0,
             form: None,
             shared_form: None,
@@ -370,7 +362,7 @@ impl Route {
         self.storing = 0;
         self.sharing = Distinct::new();
         self.strangers = 0;
-        self.values.clear();
+        self.selection.clear();
     }
 
     /// Lets the simulated caches handle a response.
@@ -388,9 +380,7 @@ impl Route {
         }
         self.share(key, seen.client);
         self.offered += u32::from(seen.is_storable);
-        if self.plan.selected != 0 {
-            self.count_value(self.plan.value(key, &seen.values), seen.client);
-        }
+        self.selection.add(key, &self.plan, &seen.values, seen.client);
         let is_open = self.plan.stores(self.dimensions.credentials, &seen.values);
         self.storing += u32::from(is_open);
         let step = entry.simulate(cache_key, is_open, seen, meaning, &mut self.evidence);
@@ -441,20 +431,6 @@ impl Route {
         self.plan.bypasses(self.dimensions.credentials, values)
     }
 
-    fn count_value(&mut self, value: u64, client: u32) {
-        if self.values.len() < MOST_SELECTED || self.values.contains_key(&value) {
-            let (requests, clients) = self.values.entry(value).or_default();
-            *requests += 1;
-            *clients |= 1 << (client / 2 % 64);
-        }
-    }
-
-    /// Whether each value that the plan selects by was that of several clients: one client's own is no evidence for others.
-    pub(crate) fn has_several_clients_of_each_value(&self) -> bool {
-        let mut frequent = self.values.values().filter(|(requests, _)| *requests >= FREQUENT);
-        frequent.all(|(_, clients)| clients.count_ones() >= FEWEST_CLIENTS_OF_A_VALUE)
-    }
-
     /// A change followed an unsafe request to that route.
     pub(crate) fn hint(&mut self, route: u32) {
         if let Some((_, count)) = self.hints.iter_mut().find(|(of, _)| *of == route) {
@@ -470,7 +446,7 @@ impl Route {
             + self.dimensions.bytes()
             + self.pairs.bytes()
             + self.credentials.bytes()
-            + self.values.capacity() * 25
+            + self.selection.bytes()
             + 1_600
     }
 }

@@ -128,8 +128,9 @@ pub(crate) struct Mix {
     pub(crate) clients: u32,
     /// The share of requests that is passed on because of who asks.
     pub(crate) passed: f64,
-    /// The share of clients whose requests fill the cache.
+    /// The share of clients whose requests fill the cache, and among how many values of the key they are.
     pub(crate) storing: f64,
+    pub(crate) values: u32,
 }
 
 /// A 95 % interval for the hits per request of as many requests at another time by other clients; the same for the same input.
@@ -143,6 +144,13 @@ pub(crate) fn ratio_interval(keys: &[(u32, u32)], mix: Mix) -> [f64; 2] {
     }
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let share = if mix.clients == 0 { 0.0 } else { (4.0 / f64::from(mix.clients)).sqrt() };
+    // How long a miss lasts is up to the few who fill the cache, and a value that none of them has is never filled.
+    let fills = |random: &mut Random| -> f64 {
+        let without = (-f64::from(mix.clients) * mix.storing / f64::from(mix.values.max(1))).exp();
+        let unfilled = (0..mix.values).filter(|_| random.unit() < without).count();
+        1.0 - unfilled as f64 / f64::from(mix.values.max(1))
+    };
+    let all_fill = mix.clients == 0 || mix.storing > 0.99;
     let storing = share / mix.storing.max(0.01).sqrt();
     let mut ratios: Vec<f64> = (0..ROUNDS)
         .map(|_| {
@@ -160,8 +168,12 @@ pub(crate) fn ratio_interval(keys: &[(u32, u32)], mix: Mix) -> [f64; 2] {
             let ratio: f64 = hits / requests;
             let arrivals = (2.0 * (ratio * (1.0 - ratio) / requests).max(1.0 / (requests * requests))).sqrt();
             let passed = share * (mix.passed * (1.0 - mix.passed)).sqrt();
-            let clients = storing * (rare / requests - mix.passed).max(0.0) + passed;
-            (ratio + arrivals * random.normal() + clients * random.normal()).clamp(0.0, 1.0)
+            let (misses, filled) = match all_fill {
+                true => (rare / requests, 1.0),
+                false => (1.0 - ratio, fills(&mut random)),
+            };
+            let clients = storing * (misses - mix.passed).max(0.0) + passed;
+            (ratio * filled + arrivals * random.normal() + clients * random.normal()).clamp(0.0, 1.0)
         })
         .collect();
     ratios.sort_by(f64::total_cmp);
@@ -179,9 +191,14 @@ impl Random {
         self.0
     }
 
+    /// From 0 to 1.
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
     /// About normal: the sum of twelve uniform ones.
     fn normal(&mut self) -> f64 {
-        (0..12).map(|_| (self.next() >> 11) as f64 / (1_u64 << 53) as f64).sum::<f64>() - 6.0
+        (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
     }
 }
 
@@ -224,21 +241,25 @@ mod tests {
     #[test]
     fn the_interval_of_a_ratio_repeats_and_contains_it() {
         let keys: Vec<(u32, u32)> = (0..200).map(|number| (10 + number % 7, 6 + number % 5)).collect();
-        let all = Mix { clients: 0, passed: 0.0, storing: 1.0 };
+        let all = Mix { clients: 0, passed: 0.0, storing: 1.0, values: 1 };
         let interval = ratio_interval(&keys, all);
         assert_eq!(interval, ratio_interval(&keys, all));
         let ratio = keys.iter().map(|key| f64::from(key.1)).sum::<f64>()
             / keys.iter().map(|key| f64::from(key.0)).sum::<f64>();
         assert!(interval[0] < ratio && ratio < interval[1] && interval[1] - interval[0] < 0.1);
-        let some = ratio_interval(&keys, Mix { clients: 40, passed: 0.2, storing: 1.0 });
+        let some = ratio_interval(&keys, Mix { clients: 40, passed: 0.2, ..all });
         assert!(some[0] < interval[0] && interval[1] < some[1], "other clients, other shares: {some:?}");
+        let few = ratio_interval(&keys, Mix { clients: 40, storing: 0.2, values: 3, ..all });
+        assert!(few[0] < 0.7 * interval[0], "a value may be none of those that fill the cache: {few:?}");
     }
 
     #[test]
     fn one_key_has_an_interval_too() {
-        let [low, high] = ratio_interval(&[(1_000, 700)], Mix { clients: 0, passed: 0.0, storing: 1.0 });
+        let [low, high] =
+            ratio_interval(&[(1_000, 700)], Mix { clients: 0, passed: 0.0, storing: 1.0, values: 1 });
         assert!(low < 0.68 && 0.72 < high && low > 0.62 && high < 0.78, "{low} to {high}");
-        let [low, high] = ratio_interval(&[(10_000, 9_999)], Mix { clients: 0, passed: 0.0, storing: 1.0 });
+        let [low, high] =
+            ratio_interval(&[(10_000, 9_999)], Mix { clients: 0, passed: 0.0, storing: 1.0, values: 1 });
         assert!(low < 0.9998 && high >= 0.9999, "{low} to {high}");
     }
 }

@@ -140,7 +140,7 @@ impl Verdict {
             return verdict(reason, None, Outcomes::default());
         }
         let enough_keys = if is_folded { ENOUGH_KEYS } else { 1 };
-        let has_clients = route.has_several_clients_of_each_value()
+        let has_clients = route.selection.has_several_clients_of_each()
             && route.sharing_clients() >= ENOUGH_CLIENTS
             && keys.with_several_clients >= enough_keys;
         let candidates = candidates(route);
@@ -240,7 +240,7 @@ fn insufficient(
     let best = safe.min_by_key(missing).unwrap_or_default();
     let requests = missing(&best);
     // Requests of one client for what is its own are no evidence for sharing.
-    let other = u64::from(best.shared == 0 || !route.has_several_clients_of_each_value());
+    let other = u64::from(best.shared == 0 || !route.selection.has_several_clients_of_each());
     let clients = u64::from(ENOUGH_CLIENTS.saturating_sub(route.sharing_clients())).max(other);
     (Reason::Needs { requests, clients }, best)
 }
@@ -305,6 +305,13 @@ mod tests {
             None,
             "in doubt"
         );
+    }
+
+    #[test]
+    fn what_was_wrong_while_fewer_requests_shared_still_counts() {
+        assert_eq!(judged(|route, _| route.earlier[6].leaks = 1).0, Some(60));
+        let changed = |of: &mut Outcomes| (of.stale, of.outdated) = (40, 40);
+        assert_eq!(judged(|route, _| route.earlier[3..].iter_mut().for_each(changed)).0, Some(5));
     }
 
     #[test]
