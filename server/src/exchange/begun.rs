@@ -16,6 +16,7 @@ use super::answered::Answered;
 use super::asked::Asked;
 use super::destination::{self, Destination};
 use super::ending::flushed;
+use super::probing;
 use super::request_body::{self, RequestBody};
 use super::search::ServerSearch;
 use super::transfer::{Moved, Transfer};
@@ -67,7 +68,8 @@ pub fn begin(context: &mut Context<'_>, request: &mut Request, client: &mut Clie
         return None;
     }
     request.has_asked.set(true);
-    let mut terms = Terms::of(request, proxy, RequestBody::None, ForCache::default());
+    let mut terms =
+        Terms::of(request, proxy, RequestBody::None, (ForCache::default(), probing::observed(request)));
     let mut passing =
         Passing { request, client: Some(client), proxy, destination: &destination, terms: &mut terms };
     let now = clock::now();

@@ -49,9 +49,9 @@ mod filling;
 mod combining;
 mod tunnel;
 mod settling;
-mod begun;
 pub mod unserved;
 mod probing;
+mod begun;
 
 #[cfg(test)]
 mod tests;
@@ -62,7 +62,7 @@ use crate::generation::Generation;
 use crate::representation::chosen::Unmet;
 use crate::request::Request;
 use crate::tries::Tries;
-use crate::watched::{self, Watched};
+use crate::watched::Watched;
 pub use begun::{Begun, begin, go_on};
 pub use combining::Rest;
 use destination::Destination;
@@ -240,12 +240,11 @@ async fn pass_on(
     cache.caching = matches!(filling, Filling::Permit(_) | Filling::Along(_) | Filling::Check(_));
     let zone = proxy.cache.as_ref().filter(|_| !cache.caching).map(|cache| cache.zone.0 as usize);
     cache.since = zone.map(|zone| generation.fronts[zone].borrow().moment());
-    let mut terms = Terms::of(request, proxy, body, std::mem::take(cache));
-    if let Filling::Check(watched) = &mut filling {
-        terms.watched = watched.take();
-    } else if let Some(probe) = terms.watched.as_mut().and_then(|watched| watched.take_probe()) {
-        probing::send(request, Box::new(probe));
-    }
+    let watched = match &mut filling {
+        Filling::Check(watched) => watched.take(),
+        _ => probing::observed(request),
+    };
+    let mut terms = Terms::of(request, proxy, body, (std::mem::take(cache), watched));
     let outcome = loop {
         terms.cache.awaited = awaited(&filling, proxy);
         let mut passing = Passing {
@@ -326,7 +325,12 @@ fn alone(filling: Filling, reason: Option<Reason>) {
 }
 
 impl Terms {
-    fn of(request: &Request, proxy: &Pass, body: RequestBody, cache: ForCache) -> Terms {
+    fn of(
+        request: &Request,
+        proxy: &Pass,
+        body: RequestBody,
+        (cache, watched): (ForCache, Option<Box<Watched>>),
+    ) -> Terms {
         let may_leave = !cache.caching && proxy.store.place == Store::Off;
         Terms {
             method: method(request, proxy, cache.caching),
@@ -335,7 +339,7 @@ impl Terms {
             watching: may_leave && !proxy.exchange.ignore_client_abort,
             left: false,
             cache,
-            watched: watched::watch(request),
+            watched,
         }
     }
 }

@@ -8,7 +8,7 @@ use super::OpenedFill;
 use super::unserved::unserved;
 use crate::request::Request;
 use crate::shows::Shows;
-use crate::watched::Watched;
+use crate::watched::{self, Watched};
 use millstream_net::clock;
 use millstream_net::timer::{Deadline, with_deadline};
 use millstream_shadow::is_of_the_client;
@@ -19,7 +19,16 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// Bytes of a body past which it is.
 const MOST: usize = 4 << 20;
 
-pub(super) fn send(request: &Request, watched: Box<Watched>) {
+/// A client's request is about to be passed on. `None`: it is not observed.
+pub(super) fn observed(request: &Request) -> Option<Box<Watched>> {
+    let mut watched = watched::watch(request)?;
+    if let Some(probe) = watched.take_probe() {
+        send(request, Box::new(probe));
+    }
+    Some(watched)
+}
+
+fn send(request: &Request, watched: Box<Watched>) {
     let shows = Shows::CLIENT | Shows::FIELD;
     if request.route.slots.have_shown(shows) || request.route.captures.borrow().have_shown.has(shows) {
         // Even the URL may be the client's own.
