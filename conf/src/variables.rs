@@ -35,6 +35,7 @@ variables! {
     ConnectionsWriting "connections_writing" Common "Client connections whose request is being handled or whose response is being sent.",
     ContentLength "content_length" Field "The request's Content-Length field.",
     ContentType "content_type" Body "The request's Content-Type field.",
+    CredentialFields "credential_fields" Field "The names of the request's fields that hold a credential (`proxy_cache_credentials`) except Cookie, in lower case and separated by commas. It depends on the names alone, so fields that the configuration or the key contains are included.",
     DateGmt "date_gmt" Once "The time in GMT, in the format of `config timefmt` of `ssi`, by default as `Sunday, 06-Nov-1994 08:49:37 GMT`.",
     DateLocal "date_local" Once "The local time, in the format of `$date_gmt`.",
     DocumentRoot "document_root" Folder "The value of `root` for the request.",

@@ -7,6 +7,7 @@ use crate::dimension::Sort;
 use crate::report::{Report, RouteReport, fits, order};
 use crate::segment::{Fold, Segment};
 use crate::words::{grouped, time};
+use millstream_wire::{FieldId, credential};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -95,22 +96,26 @@ fn flags(cached: &[&RouteReport]) -> BTreeMap<String, String> {
     };
     let mut flags = BTreeMap::new();
     for route in cached {
-        for cookies in [known_cookies(route), open_cookies(route)] {
-            flags.insert(cookies_flag(&cookies), map("$http_cookie", &others_than(&cookies)));
+        for known in [known(route, Sort::Cookie), open(route, Sort::Cookie)] {
+            let no_others = no_other_cookies(&known, route);
+            flags.insert(flag_of_others("$has_cookie", &known), map("$http_cookie", &no_others));
         }
-        for of in passed(route).iter().chain(&route.unstored).filter(|of| of.0 != Sort::Cookie) {
+        for known in [known(route, Sort::Field), open(route, Sort::Field)] {
+            let no_others = no_other_fields(&known);
+            flags.insert(flag_of_others("$has_credential", &known), map("$credential_fields", &no_others));
+        }
+        for of in passed(route).iter().chain(&route.unstored).filter(|of| has_flag(of)) {
             flags.insert(flag(of), map(&variable(of).unwrap_or_default(), ""));
         }
     }
     flags
 }
 
-/// Credentials by which requests are passed on, but for cookies. Those with Authorization are, whether any came or not.
+/// Credentials by which requests are passed on, but for cookies and for fields that `$credential_fields` names, whether any came or
+/// not.
 fn passed(route: &RouteReport) -> Vec<(Sort, String)> {
-    let is_shared = |of: &(Sort, String)| route.shared.contains(of);
-    let mut list: Vec<(Sort, String)> = vec![(Sort::Field, "authorization".to_owned())];
-    list.retain(|of| !is_shared(of));
-    for of in route.bypassed.iter().filter(|of| of.0 != Sort::Cookie && variable(of).is_some()) {
+    let mut list: Vec<(Sort, String)> = Vec::new();
+    for of in route.bypassed.iter().filter(|of| has_flag(of)) {
         if !list.contains(of) {
             list.push(of.clone());
         }
@@ -118,23 +123,34 @@ fn passed(route: &RouteReport) -> Vec<(Sort, String)> {
     list
 }
 
-/// The cookies that do not keep a request from the cache.
-fn known_cookies(route: &RouteReport) -> Vec<&str> {
-    let known = route.shared.iter().chain(&route.selected).filter(|(sort, _)| *sort == Sort::Cookie);
+/// Whether a credential has a variable of its own that is 1 if it is present.
+fn has_flag(of: &(Sort, String)) -> bool {
+    of.0 != Sort::Cookie && !(of.0 == Sort::Field && is_named(&of.1)) && variable(of).is_some()
+}
+
+/// Whether `$credential_fields` names a field.
+fn is_named(name: &str) -> bool {
+    credential::is_credential(FieldId::of(name.as_bytes()), name.as_bytes())
+}
+
+/// The credentials of a sort that do not keep a request from the cache.
+fn known(route: &RouteReport, sort: Sort) -> Vec<&str> {
+    let known = route.shared.iter().chain(&route.selected);
+    let known = known.filter(|of| of.0 == sort && (sort == Sort::Cookie || is_named(&of.1)));
     let mut names: Vec<&str> = known.map(|(_, name)| name.as_str()).collect();
     names.sort_unstable();
     names
 }
 
 /// Those with which what a request gets may be stored.
-fn open_cookies(route: &RouteReport) -> Vec<&str> {
-    let is_open = |name: &&str| !route.unstored.iter().any(|(sort, of)| *sort == Sort::Cookie && of == name);
-    known_cookies(route).into_iter().filter(is_open).collect()
+fn open(route: &RouteReport, sort: Sort) -> Vec<&str> {
+    let is_open = |name: &&str| !route.unstored.iter().any(|(of, other)| *of == sort && other == name);
+    known(route, sort).into_iter().filter(is_open).collect()
 }
 
-/// The variable that is 1 if a request has any cookie but those.
-fn cookies_flag(known: &[&str]) -> String {
-    let mut flag = "$has_cookie".to_owned();
+/// The variable that is 1 if a request has any but those.
+fn flag_of_others(what: &str, known: &[&str]) -> String {
+    let mut flag = what.to_owned();
     for name in known {
         // Other characters than letters and digits by their number, so that two lists have two names.
         flag += "_not_";
@@ -148,12 +164,29 @@ fn cookies_flag(known: &[&str]) -> String {
     flag
 }
 
-/// An expression for a Cookie field that has no others. Empty if there are none.
-fn others_than(known: &[&str]) -> String {
-    let names: Vec<String> = known.iter().map(|name| name.replace('.', "[.]")).collect();
-    match names.is_empty() {
+/// An expression for a Cookie field that has no others, and one that the key contains only once: which of two counts is the API's to
+/// say. Empty if there are none.
+fn no_other_cookies(known: &[&str], route: &RouteReport) -> String {
+    if known.is_empty() {
+        return String::new();
+    }
+    let escaped = |name: &str| name.replace('.', "[.]");
+    let mut once = String::new();
+    for (sort, name) in &route.selected {
+        if *sort == Sort::Cookie {
+            let name = escaped(name);
+            _ = write!(once, "(?!(?:.*[; ])?{name}=.*[; ]{name}=)");
+        }
+    }
+    let names: Vec<String> = known.iter().map(|name| escaped(name)).collect();
+    format!("~^{once}(?: *(?:{})=[^;]*(?:;|$))+ *$", names.join("|"))
+}
+
+/// An expression for `$credential_fields` without others. Empty if there are none.
+fn no_other_fields(known: &[&str]) -> String {
+    match known.is_empty() {
         true => String::new(),
-        false => format!("~^(?: *(?:{})=[^;]*(?:;|$))+ *$", names.join("|")),
+        false => format!("~^(?:(?:{})(?:,|$))+$", known.join("|")),
     }
 }
 
@@ -168,7 +201,9 @@ fn flag((sort, name): &(Sort, String)) -> String {
 
 fn variable((sort, name): &(Sort, String)) -> Option<String> {
     match sort {
-        Sort::Field => Some(format!("$http_{}", name.replace('-', "_"))),
+        Sort::Field if name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)) => {
+            Some(format!("$http_{}", name.replace('-', "_")))
+        }
         Sort::Cookie => Some(format!("$cookie_{name}")),
         Sort::Certificate => Some("$ssl_client_fingerprint".to_owned()),
         // No other name is that of a variable; then requests with any argument are passed on.
@@ -228,7 +263,7 @@ fn write_cache(line: &mut impl FnMut(String, &str), route: &RouteReport, seconds
             "responses were the same whatever the values of these arguments",
         );
     }
-    if route.shared.is_empty() && known_cookies(route).is_empty() {
+    if route.shared.is_empty() && known(route, Sort::Cookie).is_empty() {
         line(
             "proxy_cache_credentials public".to_owned(),
             "not enough evidence for requests with credentials",
@@ -255,7 +290,11 @@ fn write_cache(line: &mut impl FnMut(String, &str), route: &RouteReport, seconds
         }
         line(format!("proxy_cache_valid 200 {seconds}s"), &wrong);
     }
-    let mut flags = vec![cookies_flag(&known_cookies(route))];
+    let others = |of: fn(&RouteReport, Sort) -> Vec<&str>| {
+        let of = |what: &str, sort| flag_of_others(what, &of(route, sort));
+        vec![of("$has_cookie", Sort::Cookie), of("$has_credential", Sort::Field)]
+    };
+    let mut flags = others(known);
     flags.extend(passed(route).iter().map(flag));
     let evidence = match route.bypasses.is_empty() {
         true => "not enough evidence for requests with other credentials".to_owned(),
@@ -266,8 +305,8 @@ fn write_cache(line: &mut impl FnMut(String, &str), route: &RouteReport, seconds
         line(format!("proxy_no_cache {}", flags.join(" ")), &evidence);
         return;
     }
-    flags[0] = cookies_flag(&open_cookies(route));
-    flags.extend(route.unstored.iter().filter(|of| of.0 != Sort::Cookie).map(flag));
+    flags.splice(..2, others(open));
+    flags.extend(route.unstored.iter().filter(|of| has_flag(of)).map(flag));
     let evidence = format!("responses to requests with {} are not stored", route.served_only.join(", "));
     line(format!("proxy_no_cache {}", flags.join(" ")), &evidence);
 }

@@ -95,7 +95,7 @@ pub(crate) fn suggestion(name: &[u8]) -> Suggestion {
 
 /// Whether a cookie or request field may identify who asks.
 pub(crate) fn is_credential(name: &[u8]) -> bool {
-    const MORE: [&[u8]; 5] = [b"tenant", b"sid", b"plan", b"remember", b"tier"];
+    const MORE: [&[u8]; 6] = [b"tenant", b"sid", b"plan", b"remember", b"tier", b"logged"];
     credential::is_credential(FieldId::of(name), name)
         || credential::is_secret(name)
         || MORE.iter().any(|word| name.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word)))

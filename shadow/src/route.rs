@@ -415,15 +415,12 @@ impl Route {
         present(self.dimensions.credentials & !self.plan.selected, values)
     }
 
-    /// Whether a request has credentials of which it is not known whether they let anything through. Those in its URL cannot be
-    /// left out.
+    /// Whether it is not known what the credentials of a request let through. Those in its URL cannot be left out.
     pub(crate) fn lacks_proof(&self, values: &[u32]) -> bool {
         let carried = self.carried(values);
         let of_url = self.dimensions.arguments();
-        carried & !self.plan.harmless != 0
-            && carried & of_url == 0
-            && self.plan.selected & !of_url == 0
-            && self.credentials.lack(carried)
+        let can_be_left_out = carried & of_url == 0 && self.plan.selected & !of_url == 0;
+        carried & !self.plan.harmless != 0 && can_be_left_out && self.credentials.lack(carried)
     }
 
     /// Whether the plan passes on a request.

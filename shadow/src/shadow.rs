@@ -4,6 +4,11 @@
 //! one, the proxy holds a [`Sampled`], gives it the response as it passes, and brings it back. Before: `sample`, `route`; next:
 //! `report`.
 
+mod probe;
+
+#[cfg(test)]
+mod tests;
+
 use crate::decoding::Decoders;
 use crate::digest::BodyDigest;
 use crate::hash::Key;
@@ -119,23 +124,6 @@ impl Sampled {
         self.head.as_ref().is_some_and(|head| head.storable == Storable::Stream)
     }
 
-    /// The same request without credentials, if its response would show what they let through: [`Shadow::probed`] takes it. At
-    /// most once.
-    pub fn take_probe(&mut self) -> Option<Box<Sampled>> {
-        std::mem::take(&mut self.wants_probe).then(|| {
-            Box::new(Sampled {
-                words: self.words.clone(),
-                values: self.values.clone(),
-                key: self.key.clone(),
-                marks: Marks::default(),
-                head: None,
-                body: None,
-                decoders: self.decoders.clone(),
-                ..*self
-            })
-        })
-    }
-
     /// A piece of the body, without transfer coding.
     pub fn piece(&mut self, piece: &[u8]) {
         if let Some(body) = &mut self.body {
@@ -162,11 +150,6 @@ impl Shadow {
             first: u64::MAX,
             last: 0,
         }
-    }
-
-    /// Allows so many probes in a second: requests without credentials, to learn what these let through.
-    pub fn allow_probes(&mut self, per_second: u32) {
-        self.most_probes = per_second;
     }
 
     /// A request goes to the API. `None`: it is not sampled, and its response is of no interest. `now`: milliseconds since 1970.
@@ -338,40 +321,6 @@ impl Shadow {
         self.observe(place, sampled.paths, seen);
     }
 
-    /// The response to a request that a probe was taken for, sent without credentials, has ended. It is no request of a client: it
-    /// is only compared with what these got. `now`: milliseconds since 1970.
-    pub fn probed(&mut self, sampled: Sampled, ending: Ending, now: u64) {
-        let Some(head) = sampled.head else { return };
-        let is_comparable = ending == Ending::Whole
-            && head.storable != Storable::Stream
-            && !(head.status >= 500 || matches!(head.status, 304 | 206 | 408 | 425 | 429));
-        let route = &mut self.routes[sampled.route as usize];
-        let is_known = self.sample.entries.contains_key(&sampled.url);
-        if !is_comparable || !is_known || route.generation != sampled.generation {
-            return;
-        }
-        let body = sampled.body.map(BodyDigest::finish).unwrap_or_default();
-        let seen = Seen {
-            sent: sampled.sent,
-            at: now,
-            meaning: head.with(&self.key, body.meaning),
-            marks: marks(sampled.marks, body.marks),
-            values: route.dimensions.of_url(sampled.values),
-            url: sampled.exact,
-            client: 0,
-            identity: 0,
-            explicit: head.explicit,
-            is_storable: head.storable == Storable::Yes,
-        };
-        let (key, url) = (&self.key, sampled.url);
-        let entry = || Entry::new(sampled.route, sampled.words.clone(), sampled.generation);
-        self.sample.with(url, entry, |entry| {
-            if entry.route == sampled.route && entry.generation == sampled.generation {
-                route.compare_credentials(key, entry, url, &seen);
-            }
-        });
-    }
-
     fn observe(&mut self, place: SampledUrl, paths: [u64; 2], seen: Seen) {
         let SampledUrl { route: number, generation, url, words } = place;
         let key = &self.key;
@@ -488,6 +437,3 @@ fn marks(of_head: Marks, of_body: Box<[Mark]>) -> Box<[Mark]> {
     marks.extend(of_body);
     marks.into()
 }
-
-#[cfg(test)]
-mod tests;

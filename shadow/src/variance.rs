@@ -175,8 +175,8 @@ pub(crate) fn ignorable(dimensions: &Dimensions, pairs: &Pairs, known: u64, may_
         let is_of_campaign = campaign & bit != 0;
         if dimension.sort != Sort::Argument
             || names::is_credential(&dimension.name)
-            // Written in another way, it may be the name of a credential.
-            || dimension.name.contains(&b'%')
+            // Written in another way, it may be the name of a credential; and a configuration has it as it is.
+            || !dimension.name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(byte))
             || known & bit != 0
             || !(is_of_campaign || may_ignore_any)
         {

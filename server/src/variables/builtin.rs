@@ -18,7 +18,7 @@ use millstream_conf::variables::Builtin;
 use millstream_net::Address;
 use millstream_net::clock;
 use millstream_net::proxy_protocol::Proxied;
-use millstream_wire::{FieldId, Version, host};
+use millstream_wire::{FieldId, Version, credential, host};
 use std::io::Write;
 use std::net::IpAddr;
 use std::os::unix::ffi::OsStrExt;
@@ -62,6 +62,7 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
             give_some(request.received.body_file.as_ref().map(|file| file.path.as_os_str().as_bytes()), out)
         }
         B::RequestCompletion => give(if request.sent.complete { b"OK" } else { b"" }, out),
+        B::CredentialFields => credential_fields(request, out),
         B::RequestId => give(request.id(), out),
         B::OtelTraceId => {
             request.trace().id.write(out);
@@ -420,4 +421,19 @@ fn date(request: &Request, zone: impl FnOnce(i64) -> (i32, Vec<u8>), out: &mut V
     let said = request.reply.sheet.get().and_then(|sheet| sheet.time_format.borrow().clone());
     let format = said.as_deref().unwrap_or(date_format::DEFAULT);
     if date_format::append(format, now, offset, &name, out) { Found::Value } else { Found::Nothing }
+}
+
+fn credential_fields(request: &Request, out: &mut Vec<u8>) -> Found {
+    let start = out.len();
+    for (name, _) in request.fields().pairs() {
+        let id = FieldId::of(name);
+        if id == FieldId::Cookie || !credential::is_credential(id, name) {
+            continue;
+        }
+        if out.len() > start {
+            out.push(b',');
+        }
+        out.extend(name.iter().map(u8::to_ascii_lowercase));
+    }
+    if out.len() > start { Found::Value } else { Found::Nothing }
 }

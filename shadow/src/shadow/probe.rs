@@ -1,0 +1,71 @@
+//! Requests that are sent once more without credentials, and what their responses show.
+//!
+//! A probe is no request of a client: it is only compared with what these got. Before: `credentials`; next: `millstream-server`'s
+//! `exchange/probing`, which sends it.
+
+use super::{Ending, Sampled, Shadow, marks};
+use crate::digest::BodyDigest;
+use crate::mark::Marks;
+use crate::response::Storable;
+use crate::seen::Seen;
+use crate::simulation::Entry;
+
+impl Sampled {
+    /// The same request without credentials, if its response would show what they let through: [`Shadow::probed`] takes it. At
+    /// most once.
+    pub fn take_probe(&mut self) -> Option<Box<Sampled>> {
+        std::mem::take(&mut self.wants_probe).then(|| {
+            Box::new(Sampled {
+                words: self.words.clone(),
+                values: self.values.clone(),
+                key: self.key.clone(),
+                marks: Marks::default(),
+                head: None,
+                body: None,
+                decoders: self.decoders.clone(),
+                ..*self
+            })
+        })
+    }
+}
+
+impl Shadow {
+    /// Allows so many probes in a second: requests without credentials, to learn what these let through.
+    pub fn allow_probes(&mut self, per_second: u32) {
+        self.most_probes = per_second;
+    }
+
+    /// The response to a request that a probe was taken for, sent without credentials, has ended. It is no request of a client: it
+    /// is only compared with what these got. `now`: milliseconds since 1970.
+    pub fn probed(&mut self, sampled: Sampled, ending: Ending, now: u64) {
+        let Some(head) = sampled.head else { return };
+        let is_comparable = ending == Ending::Whole
+            && head.storable != Storable::Stream
+            && !(head.status >= 500 || matches!(head.status, 304 | 206 | 408 | 425 | 429));
+        let route = &mut self.routes[sampled.route as usize];
+        let is_known = self.sample.entries.contains_key(&sampled.url);
+        if !is_comparable || !is_known || route.generation != sampled.generation {
+            return;
+        }
+        let body = sampled.body.map(BodyDigest::finish).unwrap_or_default();
+        let seen = Seen {
+            sent: sampled.sent,
+            at: now,
+            meaning: head.with(&self.key, body.meaning),
+            marks: marks(sampled.marks, body.marks),
+            values: route.dimensions.of_url(sampled.values),
+            url: sampled.exact,
+            client: 0,
+            identity: 0,
+            explicit: head.explicit,
+            is_storable: head.storable == Storable::Yes,
+        };
+        let (key, url) = (&self.key, sampled.url);
+        let entry = || Entry::new(sampled.route, sampled.words.clone(), sampled.generation);
+        self.sample.with(url, entry, |entry| {
+            if entry.route == sampled.route && entry.generation == sampled.generation {
+                route.compare_credentials(key, entry, url, &seen);
+            }
+        });
+    }
+}
