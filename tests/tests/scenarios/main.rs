@@ -20,6 +20,7 @@ mod serve_shared;
 mod shadow;
 mod shadow_configuration;
 mod verify;
+mod cluster;
 mod command_line;
 mod acme;
 mod client_certificates;
