@@ -5,6 +5,7 @@
 use millstream_cluster::{Shown, ShownNode};
 use millstream_server::clusters::RunningCluster;
 use millstream_server::generation::Shared;
+use millstream_telemetry::metrics::Gauge;
 use serde::Serialize;
 use std::time::Duration;
 
@@ -45,6 +46,24 @@ pub(crate) fn all(shared: &Shared) -> Vec<ClusteredZone> {
         cluster.bus.doors().iter().map(|door| zone(&cluster.name, door.shown())).collect()
     };
     shared.clusters.running().iter().flat_map(zones).collect()
+}
+
+/// Sums over all zones.
+pub(crate) fn gauges(shared: &Shared) -> [(Gauge, i64); 4] {
+    let (mut cut_off, mut lag, mut unpublished, mut nodes) = (0, 0, 0, 0);
+    let clusters = shared.clusters.running().iter();
+    for shown in clusters.flat_map(|cluster| cluster.bus.doors()).map(|door| door.shown()) {
+        cut_off += i64::from(shown.cut_off.is_some());
+        lag += i64::try_from(shown.head.saturating_sub(shown.sequence)).unwrap_or(i64::MAX);
+        unpublished += i64::try_from(shown.unpublished).unwrap_or(i64::MAX);
+        nodes += shown.nodes.iter().filter(|node| node.cut_off.is_none()).count() as i64;
+    }
+    [
+        (Gauge::ClusterCutOff, cut_off),
+        (Gauge::ClusterLag, lag),
+        (Gauge::ClusterUnpublished, unpublished),
+        (Gauge::ClusterNodes, nodes),
+    ]
 }
 
 fn zone(cluster: &str, shown: Shown) -> ClusteredZone {

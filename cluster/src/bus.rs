@@ -102,7 +102,7 @@ impl Bus {
     /// Ends after what was given is published, or the engine has not responded in time. Blocks.
     pub fn stop(&self) {
         self.stop.send_replace(true);
-        self.end(|abandon| drop(abandon));
+        self.end(drop);
     }
 
     /// Ends at once, as a process that is killed: nothing is published or written any more. Blocks.

@@ -111,7 +111,7 @@ impl Session<'_> {
                 true => held.turn(&order),
                 false => marks.turn(order.issuer, order.number),
             };
-            if turn == Turn::Gap && member.settings.has(Guard::Marks) {
+            if turn == Turn::Gap && member.settings.has(Guard::DenseNumbers) {
                 batch.gap =
                     Some(format!("orders of node {} are missing before {}", order.issuer, order.number));
             }

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 const PUBLISH: &str = "\
 local epoch = redis.call('GET', KEYS[1])
-if epoch ~= ARGV[1] then return redis.error_reply('STALEEPOCH another epoch has begun') end
+if epoch ~= ARGV[1] then return redis.error_reply('STALEEPOCH another epoch has started') end
 local number, last = string.match(epoch, '^%d+'), 0
 for at = 3, #ARGV do
   last = redis.call('INCR', KEYS[2])

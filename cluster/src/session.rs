@@ -112,6 +112,7 @@ impl<'m> Session<'m> {
         let wants_beat = self.read().await?;
         if self.publish().await? {
             self.read().await?;
+            self.awaited = self.member.door.is_awaited().then(clock::now);
         }
         if wants_beat {
             self.beat().await?;
@@ -278,7 +279,7 @@ impl<'m> Session<'m> {
         if is_old {
             // Until a node has settled, the log may lack orders that only that node has.
             let is_early = member.grace.get().is_some_and(|until| now < until);
-            let is_unguarded = !member.settings.has(Guard::Marks);
+            let is_unguarded = !member.settings.has(Guard::Settling);
             self.target = (is_unguarded || !is_early && live().all(|(_, peer)| peer.beat.settled == token))
                 .then(|| Target {
                     at,
@@ -311,9 +312,11 @@ impl<'m> Session<'m> {
         let Some(target) = self.target.take() else { return };
         let (has_read, has_all) = {
             let held = &member.journal.borrow().held;
+            let is_checked =
+                [Guard::Settling, Guard::DenseNumbers].map(|guard| member.settings.has(guard)) == [true; 2];
             let has = |(issuer, number): &(Issuer, u64)| {
                 let mark = held.marks.of(*issuer);
-                mark.open || mark.number >= *number || !member.settings.has(Guard::Marks)
+                mark.open || mark.number >= *number || !is_checked
             };
             (held.cursor.sequence >= target.head, target.published.iter().all(has))
         };

@@ -60,10 +60,10 @@ pub struct Settings {
 /// What keeps a purged response from being served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Guard {
-    /// Entries of the log have numbers without gaps.
+    /// Entries of the log, and orders of each node, have numbers without gaps. Each finds what the other does.
     DenseNumbers,
-    /// Nothing that another node has published is missing.
-    Marks,
+    /// After a loss in the engine a node waits until the others have published what the log lacks.
+    Settling,
     /// A node is confirmed after it has read the log.
     ReplayFirst,
     /// A node that cannot be confirmed serves nothing unasked.

@@ -7,14 +7,15 @@ mod faults;
 mod outages;
 mod history;
 
+use millstream_net::clock;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Asks again and again, for at most 20 seconds.
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let end = Instant::now() + Duration::from_secs(20);
+    let end = clock::now() + Duration::from_secs(20);
     while !is_so() {
-        assert!(Instant::now() < end, "in vain: {what}");
+        assert!(clock::now() < end, "in vain: {what}");
         thread::park_timeout(Duration::from_millis(2));
     }
 }

@@ -5,7 +5,8 @@ use super::node::{Node, Plan, block_on, tag, three};
 use super::relay::Relay;
 use super::until;
 use crate::{How, NodeState, What};
-use std::time::{Duration, Instant};
+use millstream_net::clock;
+use std::time::Duration;
 
 #[test]
 fn orders_of_the_time_without_an_engine_travel_when_it_is_back() {
@@ -30,7 +31,7 @@ fn a_stopped_engine_costs_a_request_three_timeouts_and_then_nothing() {
     let engine = Engine::start();
     let nodes = three(&Plan::of(&[engine.port]));
     engine.stop();
-    let begun = Instant::now();
+    let begun = clock::now();
     for at in 0..20 {
         block_on(nodes[0].door().publish(tag(&format!("tag {at}")), How::Hard, false).sent());
     }
@@ -55,7 +56,7 @@ fn a_node_that_is_cut_off_is_named_and_serves_nothing_unconfirmed_before_it_has_
     nodes.iter().for_each(Node::is_confirmed);
     until("each knows the others", || nodes.iter().all(|node| node.door().shown().nodes.len() == 2));
     relay.cut();
-    let cut = Instant::now();
+    let cut = clock::now();
     let reached = nodes[0].purge("x");
     assert!(reached.is_everywhere(), "{reached:?}");
     assert!(cut.elapsed() > plan.cut_off, "not before it is cut off by its own count");
