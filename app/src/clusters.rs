@@ -5,15 +5,20 @@
 use millstream_cache::{Changed, How as PurgeHow, OtherNodes, Purge, Store, What as PurgeWhat};
 use millstream_cluster::{Bus, Door, EngineSettings, How, Lasting, Secret, Sentinel, Settings, What, Zone};
 use millstream_conf::diagnostics::Diagnostics;
+use millstream_conf::files;
 use millstream_conf::model::{Cluster, Http, Level};
 use millstream_net::tls::TlsConnector;
 use millstream_server::clusters::{Clusters, RunningCluster};
 use millstream_telemetry::error_log::ErrorLogs;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
 /// Entries of a log that the engine keeps at least: more than the journals of all nodes of a usual cluster.
 const LOG: u64 = 262_144;
+
+/// In bytes, of a secret or a password.
+const LARGEST: u64 = 64 * 1024;
 
 /// A cluster whose files were read.
 pub struct ReadCluster {
@@ -29,7 +34,7 @@ pub fn read(http: &Http, findings: &mut Diagnostics) -> Vec<ReadCluster> {
 
 fn read_one(cluster: &Cluster, findings: &mut Diagnostics) -> Option<ReadCluster> {
     let mut file = |what: &str, path: &Path| {
-        let read = std::fs::read(path);
+        let read = read_file(path);
         let failed = |error| {
             let message =
                 format!("cluster \"{}\": cannot read the {what} {}: {error}", cluster.name, path.display());
@@ -67,6 +72,17 @@ fn read_one(cluster: &Cluster, findings: &mut Diagnostics) -> Option<ReadCluster
         log: LOG,
     };
     Some(ReadCluster { name: cluster.name.clone(), print, serves: cluster.serves, settings })
+}
+
+/// The serving process may have to ask the opener for it.
+fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    let opened = files::open(path)?;
+    if !opened.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    opened.take(LARGEST).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Puts clusters in force; [`start`] starts them. Those of `previous` that have not changed go on, the others

@@ -1,14 +1,13 @@
 //! The secret that the nodes share, and what is sealed with it: nothing reaches the engine in clear.
 //!
 //! Each zone has a key and a place in the engine of its own, derived from the secret and both names (HKDF, RFC 5869). What is
-//! sealed as one kind of message cannot be opened as another. It does no I/O beyond reading the file. Next: `order`, `beat`.
+//! sealed as one kind of message cannot be opened as another. It does no I/O. Next: `order`, `beat`.
 
 use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use aws_lc_rs::digest::{SHA256, digest};
 use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
 use std::fmt::{self, Write};
 use std::io;
-use std::path::Path;
 
 /// In bytes: 128 bits written as hexadecimal digits or base64 have more.
 const SHORTEST: usize = 16;
@@ -34,14 +33,8 @@ impl fmt::Debug for Secret {
 }
 
 impl Secret {
-    /// Reads a file; white space around the secret does not count.
+    /// White space around it does not count.
     ///
-    /// # Errors
-    /// The file cannot be read, or has fewer than 16 bytes.
-    pub fn read(path: &Path) -> io::Result<Secret> {
-        Secret::of(&std::fs::read(path)?)
-    }
-
     /// # Errors
     /// It is shorter than 16 bytes or longer than 4,096.
     pub fn of(bytes: &[u8]) -> io::Result<Secret> {

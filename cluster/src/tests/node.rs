@@ -55,6 +55,8 @@ pub(super) struct Plan {
     pub(super) cut_off: Duration,
     pub(super) log: u64,
     pub(super) without: Option<Guard>,
+    /// At the engine: a user and its password.
+    pub(super) account: Option<(&'static str, &'static str)>,
 }
 
 impl Plan {
@@ -65,6 +67,7 @@ impl Plan {
             cut_off: Duration::from_millis(900),
             log: 65_536,
             without: None,
+            account: None,
         }
     }
 
@@ -73,8 +76,8 @@ impl Plan {
         let engine = EngineSettings {
             servers: self.ports.iter().map(server).collect(),
             sentinel: None,
-            user: None,
-            password: None,
+            user: self.account.map(|(user, _)| user.to_owned()),
+            password: self.account.map(|(_, password)| password.to_owned()),
             tls: None,
         };
         Settings {

@@ -104,3 +104,14 @@ fn an_engine_that_asks_for_a_password_is_reported() {
     until("it complains", || node.door().shown().failure.is_some_and(|failure| failure.contains("NOAUTH")));
     assert!(node.is_cut_off());
 }
+
+#[test]
+fn a_user_of_the_engine_needs_the_rights_that_the_manual_names_and_no_others() {
+    let rights =
+        "on >hidden ~ms:* +eval +xrange +xread +setnx +get +info +incr +xadd +hset +hgetall +hget +hdel +set";
+    let words: Vec<&str> = ["--user", "ms"].into_iter().chain(rights.split(' ')).collect();
+    let engine = Engine::with(&words);
+    let nodes = three(&Plan { account: Some(("ms", "hidden")), ..Plan::of(&[engine.port]) });
+    assert!(nodes[0].purge("x").is_everywhere());
+    assert!(nodes[1].zone.has(&tag("x")));
+}

@@ -174,12 +174,23 @@ fn engine_killed_no_client_sees_an_error_and_purges_are_replayed() {
         assert_eq!(get(node, "/x").0, version.to_string(), "confirmed with the API");
         node.says("cut off: stored responses are confirmed with the upstream");
     }
+    assert_eq!(figures(&nodes[0]), [1, 0, 1], "zones cut off, other nodes, and orders that no other knows");
     engine.restart();
     wait::until("all are back", || nodes.iter().all(|node| is_confirmed(node, 2)));
     for node in &nodes {
         wait::until("hits again", || get(node, "/x").1 == "HIT");
         assert_eq!(get(node, "/x").0, version.to_string());
+        wait::until("all is well", || figures(node) == [0, 2, 0]);
     }
+}
+
+fn figures(node: &Server) -> [u64; 3] {
+    let text = node.get("/api/metrics").text();
+    ["cut_off", "nodes", "unpublished"].map(|name| {
+        let name = format!("millstream_cluster_{name} ");
+        let line = text.lines().find_map(|line| line.strip_prefix(&name));
+        line.and_then(|value| value.trim().parse().ok()).expect("a figure")
+    })
 }
 
 #[test]
