@@ -8,6 +8,7 @@
 //! GET  …/explain?url=URL&header=Name:value            why this URL is answered as it is
 //! GET  …/misses                                       why requests were not answered from the cache, by location
 //! GET  …/shadow                                       what a cache could serve of the locations with `shadow on`
+//! GET  …/cluster                                      the nodes of each cluster
 //! GET  …/metrics                                      all that is counted, as Prometheus reads it
 //! GET  …/live                                         the last hour, then a frame a second (server-sent events)
 //! ```
@@ -19,7 +20,7 @@ use crate::live::{self, tables};
 use crate::refusal::{ApiRefusal, refuse};
 use crate::resource::{self, Resource};
 use crate::status::{self, Subject};
-use crate::{dashboard, endpoints, explain, metrics, misses, purging, readiness, servers, shadow};
+use crate::{cluster, dashboard, endpoints, explain, metrics, misses, purging, readiness, servers, shadow};
 use millstream_conf::model::{Api, Handler, Write};
 use millstream_server::client::{BodyProgress, Client, ClientFailure};
 use millstream_server::content::api::Answering;
@@ -30,7 +31,8 @@ use millstream_server::right;
 use millstream_wire::{FieldId, Method};
 
 /// Children of a version besides the figures of NGINX Plus.
-const BESIDE_STATUS: [&str; 7] = ["http", "purge", "explain", "misses", "shadow", "metrics", "live"];
+const BESIDE_STATUS: [&str; 8] =
+    ["http", "purge", "explain", "misses", "shadow", "cluster", "metrics", "live"];
 
 const LONGEST_BODY: usize = 64 * 1024;
 
@@ -120,8 +122,8 @@ async fn write(
     };
     match resource {
         Resource::Purge(zone) => {
-            let report = purging::purge(request, zone.as_deref(), &body).await?;
-            Ok(json(request, client, 200, &report).await)
+            let (status, report) = purging::purge(request, zone.as_deref(), &body).await?;
+            Ok(json(request, client, status, &report).await)
         }
         Resource::Status(_, path) => {
             Ok(servers::answer(request, client, (request.method, &path, &body)).await)
@@ -158,6 +160,7 @@ async fn read(request: &mut Request, client: &mut Client, resource: Resource) ->
             let report = shadow::report(request).await?;
             Ok(json(request, client, 200, &report).await)
         }
+        Resource::Cluster => Ok(json(request, client, 200, &cluster::all(&request.generation.shared)).await),
         Resource::Metrics => Ok(metrics::answer(request, client).await),
         Resource::Explain => {
             let explanation = explain::answer(request).await?;

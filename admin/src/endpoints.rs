@@ -95,6 +95,7 @@ const fn open(audience: Audience, says: &'static str, answers: &'static [(u16, A
 
 const PURGED: &[(u16, AnswerBody)] = &[
     (200, AnswerBody::Json("PurgeReport")),
+    (202, AnswerBody::Json("PurgeReport")),
     (400, REFUSED),
     (404, REFUSED),
     (405, REFUSED),
@@ -189,6 +190,7 @@ static ENDPOINTS: &[Endpoint] = endpoints! {
         query: SHADOWED,
         ..get("What a cache could serve of the locations with shadow on.", &[(200, AnswerBody::Json("ShadowReport")), (400, REFUSED), (404, REFUSED)])
     }];
+    "/api/9/cluster" => [get("The nodes of each cluster.", json!("Clusters"))];
     "/api/9/metrics" => [get("The same as /metrics.", &[(200, METRICS)])];
 };
 
@@ -219,6 +221,7 @@ fn path(resource: &Resource) -> Option<String> {
         Resource::Explain => "/api/9/explain".to_owned(),
         Resource::Misses => "/api/9/misses".to_owned(),
         Resource::Shadow => "/api/9/shadow".to_owned(),
+        Resource::Cluster => "/api/9/cluster".to_owned(),
         Resource::Metrics => "/metrics".to_owned(),
         Resource::Asset(asset) => format!("/{}", asset.name()),
         Resource::Live => "/live".to_owned(),

@@ -16,6 +16,7 @@ mod servers;
 pub mod explain;
 mod misses;
 mod shadow;
+mod cluster;
 pub mod snapshot;
 mod metrics;
 mod readiness;

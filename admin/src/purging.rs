@@ -6,6 +6,7 @@ use crate::caches;
 use crate::place::{self, Url};
 use crate::refusal::ApiRefusal;
 use millstream_server::content::purge::asked::{Hosts, PurgeScope};
+use millstream_server::content::purge::nodes::WaitFor;
 use millstream_server::content::purge::orders::{self, Orders, PurgeItem};
 use millstream_server::content::purge::{self, PurgeReport};
 use millstream_server::request::Request;
@@ -32,10 +33,17 @@ pub struct PurgeBody {
     pub all: bool,
     #[serde(skip_serializing_if = "is_false")]
     pub soft: bool,
+    /// Whether to wait for the other nodes of a cluster.
+    #[serde(skip_serializing_if = "is_default")]
+    pub wait: WaitFor,
 }
 
 fn is_false(flag: &bool) -> bool {
     !flag
+}
+
+fn is_default(wait: &WaitFor) -> bool {
+    *wait == WaitFor::All
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -68,7 +76,7 @@ pub(crate) async fn purge(
     request: &Request,
     zone: Option<&str>,
     body: &[u8],
-) -> Result<PurgeReport, ApiRefusal> {
+) -> Result<(u16, PurgeReport), ApiRefusal> {
     let body: PurgeBody = serde_json::from_slice(body)
         .map_err(|error| ApiRefusal::new(400, "BodyInvalid", format!("invalid body: {error}")))?;
     let zone = zone.map(|name| caches::index(&request.generation.shared, name)).transpose()?;
@@ -89,11 +97,11 @@ pub(crate) async fn purge(
         let text = "the body names nothing to purge: write {\"url\": …}, \"prefix\", \"key\", \"key_prefix\", \"tags\" or \"all\"";
         return Err(ApiRefusal::new(400, "NothingNamed", text));
     }
-    let purged = purge::carry_out(request, orders, body.soft).await.map_err(|error| {
+    let done = purge::carry_out(request, orders, body.soft, body.wait).await.map_err(|error| {
         let text = format!("the purge is in force, but would be lost at a restart: {error}");
         ApiRefusal::new(500, "JournalFailed", text)
     })?;
-    Ok(PurgeReport::of(body.soft, purged, notes))
+    Ok((done.status, PurgeReport::of(body.soft, done, notes)))
 }
 
 fn by_url(request: &Request, body: &PurgeBody, orders: &mut Orders) -> Result<Vec<String>, ApiRefusal> {

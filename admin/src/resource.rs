@@ -19,6 +19,7 @@ pub enum Resource {
     Explain,
     Misses,
     Shadow,
+    Cluster,
     Metrics,
     Asset(Asset),
     Live,
@@ -75,6 +76,7 @@ fn named(path: &str) -> Option<Resource> {
         ["explain"] => Resource::Explain,
         ["misses"] => Resource::Misses,
         ["shadow"] => Resource::Shadow,
+        ["cluster"] => Resource::Cluster,
         ["metrics"] => Resource::Metrics,
         ["live"] => Resource::Live,
         [name, ref rest @ ..] => {

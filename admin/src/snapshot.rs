@@ -3,6 +3,7 @@
 //! The sums are made here, for each who asks; counting costs nothing for being read. Next: `metrics`, which answers with them;
 //! `millstream`'s `exporting`, which sends them.
 
+use crate::cluster;
 use millstream_net::certificate::Certificate;
 use millstream_net::{clock, process};
 use millstream_server::generation::Shared;
@@ -26,6 +27,9 @@ pub fn snapshot(shared: &Shared, logs: LogStatistics) -> Snapshot {
     snapshot.add_logs(logs);
     snapshot.set_gauge(Gauge::ConfigurationLoaded, shared.loaded / 1000);
     snapshot.set_gauge(Gauge::CacheVerifyOff, i64::from(shared.zones.verified.off()));
+    for (gauge, value) in cluster::gauges(shared) {
+        snapshot.set_gauge(gauge, value);
+    }
     snapshot.tiers = tiers(shared);
     snapshot.certificates = certificates(shared);
     snapshot.process = Some(ProcessSnapshot { version: env!("CARGO_PKG_VERSION"), ..process::usage() });

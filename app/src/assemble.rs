@@ -3,6 +3,7 @@
 //! The only file that knows every crate. All that can be wrong is found and told at once; nothing of an earlier
 //! configuration is touched until everything new stands and [`Assembled::commit`] puts it in force.
 
+use crate::clusters::{self, ReadCluster};
 use crate::descriptors::Needs;
 use crate::handshakes;
 use crate::logs::{self, Logs};
@@ -19,6 +20,7 @@ use millstream_conf::model::{
 use millstream_net::address::Address;
 use millstream_net::resolver::{LookUps, Resolver};
 use millstream_net::{clock, limits};
+use millstream_server::clusters::Clusters;
 use millstream_server::generation::{Shared, Zones};
 use millstream_server::limit_zone::connections::ConnectionZone;
 use millstream_server::limit_zone::requests::RequestZone;
@@ -42,6 +44,7 @@ pub struct Assembled {
     /// Zones whose store of the previous configuration goes on.
     kept: Vec<usize>,
     left: Vec<Arc<Store>>,
+    clusters: Vec<ReadCluster>,
 }
 
 impl Assembled {
@@ -51,7 +54,7 @@ impl Assembled {
 
     /// Puts it in force under the present limit of open files: kept stores take their new bounds, the others
     /// keep theirs.
-    pub fn commit(self) -> Arc<Shared> {
+    pub fn commit(self, previous: Option<&Shared>) -> Arc<Shared> {
         let mut shared = self.shared;
         shared.bounds = Needs::of(&shared.configuration).bounds(limits::nofile());
         for index in self.kept {
@@ -59,6 +62,10 @@ impl Assembled {
             shared.zones.stores[index].reconfigure(zone, shared.logs.main.clone());
         }
         self.left.iter().for_each(|store| store.leave());
+        let before = previous.map(|shared| &shared.clusters);
+        let http = &shared.configuration.http;
+        shared.clusters =
+            clusters::join(self.clusters, http, &shared.zones.stores, before, &shared.logs.main);
         Arc::new(shared)
     }
 }
@@ -87,6 +94,7 @@ pub fn assemble(
     let reads = Reads::of(http);
     let handshakes = handshakes::read(http, &acme, previous, reads.offers, &mut findings);
     let tracing = tracing(http, previous, &mut findings);
+    let clusters = clusters::read(http, &mut findings);
     findings.leave_out_repeats();
     if findings.has_errors() {
         return Err(findings);
@@ -110,13 +118,14 @@ pub fn assemble(
         hosts,
         tracing,
         acme,
+        clusters: Clusters::default(),
         registry: Arc::clone(registry),
         recorder: previous.map(|shared| shared.recorder.clone()).unwrap_or_default(),
         reads,
         configuration,
     };
     let left = left_by(previous, &shared.zones.stores);
-    Ok(Assembled { shared, kept, left })
+    Ok(Assembled { shared, kept, left, clusters })
 }
 
 fn stores(
@@ -205,6 +214,7 @@ pub fn probe(configuration: &mut Configuration, findings: &mut Diagnostics) {
     }
     resolvers(http, None, &names, findings);
     _ = tracing(http, None, findings);
+    clusters::read(http, findings);
     let logs = || logs::targets(configuration).filter_map(LogTarget::file);
     let caches = || http.cache_zones.iter().filter_map(|zone| Some((zone.path.as_deref()?, zone.span)));
     let states = http.acme_issuers.iter().filter_map(|issuer| issuer.state_path.as_deref());

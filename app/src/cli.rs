@@ -224,8 +224,18 @@ pub struct Purge {
     /// Mark responses stale instead of removing them
     #[arg(long)]
     pub soft: bool,
+    /// Wait until all nodes of the cluster have purged, or only this one
+    #[arg(long, value_name = "all|here", default_value = "all", hide_default_value = true)]
+    pub wait: NodesAwaited,
     #[command(flatten)]
     pub reach: Reach,
+}
+
+/// Which nodes a purge waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum NodesAwaited {
+    All,
+    Here,
 }
 
 /// `explain URL …`.

@@ -32,6 +32,7 @@ mod recording;
 mod exporting;
 mod handshakes;
 mod logs;
+mod clusters;
 mod assemble;
 mod check;
 mod import;

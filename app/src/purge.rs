@@ -1,10 +1,11 @@
 //! `millstream purge`: asks a running process to purge, and says what it did.
 
-use crate::cli::Purge;
+use crate::cli::{NodesAwaited, Purge};
 use crate::control;
 use millstream_admin::purging::{Many, PurgeBody};
 use millstream_conf::load::Options;
 use millstream_net::terminal;
+use millstream_server::content::purge::nodes::{NodeOutcome, WaitFor};
 use millstream_server::content::purge::{Done, PurgeReport};
 use std::process::ExitCode;
 
@@ -55,6 +56,10 @@ fn body(purge: &Purge) -> Result<PurgeBody, String> {
         tags: many(&purge.tag),
         all: purge.all,
         soft: purge.soft,
+        wait: match purge.wait {
+            NodesAwaited::All => WaitFor::All,
+            NodesAwaited::Here => WaitFor::Here,
+        },
     })
 }
 
@@ -77,5 +82,18 @@ fn told(report: &PurgeReport) -> String {
             _ => format!("{did} in zone {}: {}\n", done.zone, done.text),
         })
         .collect();
-    purged + &notes
+    purged + &nodes(&report.nodes) + &notes
+}
+
+/// Empty without a cluster.
+fn nodes(nodes: &[NodeOutcome]) -> String {
+    if nodes.is_empty() {
+        return String::new();
+    }
+    let state = |node: &NodeOutcome| match (node.state.as_str(), node.seconds) {
+        ("in_force", _) => format!("{} in force", node.node),
+        ("cut_off", Some(seconds)) => format!("{} cut off for {seconds} s", node.node),
+        _ => format!("{} not confirmed yet", node.node),
+    };
+    format!("nodes: {}\n", nodes.iter().map(state).collect::<Vec<_>>().join(", "))
 }

@@ -1,6 +1,7 @@
 //! `HUP`: the configuration is read anew; on any error the old one goes on and the error log says why.
 
 use crate::assemble::assemble;
+use crate::clusters;
 use crate::descriptors;
 use crate::keeper::Keeper;
 use millstream_conf::diagnostics::{Diagnostics, Severity};
@@ -54,7 +55,8 @@ pub fn reload(
             descriptors::allow(assembled.configuration(), |complaint| {
                 old.logs.main.write(Level::Warn, complaint)
             });
-            let shared = assembled.commit();
+            let shared = assembled.commit(Some(old));
+            clusters::start(&shared.clusters, &shared.logs.main);
             for (before, edits) in old.groups.iter().zip(edits) {
                 if let Some(next) = shared.groups.iter().find(|next| next.name() == before.name()) {
                     next.succeed(before, edits);

@@ -11,6 +11,7 @@ use crate::accepting::{self, Spread};
 use crate::account::with_default_user;
 use crate::assemble::assemble;
 use crate::cli::ServeUrl;
+use crate::clusters;
 use crate::exporting::Exporting;
 use crate::health::Checker;
 use crate::issuing::Issuing;
@@ -96,7 +97,7 @@ impl Process {
             LogWriter::start().map_err(|error| failed(format!("cannot start the log thread: {error}")))?;
         let registry = Arc::new(Registry::new());
         panic_log::install(&registry);
-        let shared = assemble(configuration, 1, &log_writer, &registry, None)?.commit();
+        let shared = assemble(configuration, 1, &log_writer, &registry, None)?.commit(None);
         logs::report_to_main(&shared.configuration.main, &log_writer);
         panic_log::tell(&shared.logs.main);
         let main = &shared.configuration.main;
@@ -110,6 +111,7 @@ impl Process {
         let threads = shared.configuration.main.blocking_threads.unwrap_or(BLOCKING_THREADS);
         blocking::start(threads as usize)
             .map_err(|error| failed(format!("cannot start threads: {error}")))?;
+        clusters::start(&shared.clusters, &shared.logs.main);
         let exporting = Exporting::new(log_writer.clone());
         let mut process = Process {
             shared,
@@ -354,6 +356,7 @@ impl Process {
                 self.shared.logs.main.write(Level::Alert, format_args!("a worker thread panicked"));
             }
         }
+        self.shared.clusters.stop();
         finish_caches(&self.shared, cache_wait);
         self.exporting.finish(&self.shared);
         self.shared.logs.main.write(Level::Notice, format_args!("exit"));

@@ -31,11 +31,14 @@ mod coding;
 mod recent;
 mod rate;
 mod wholes;
+mod cluster;
 mod purge;
 
 #[cfg(test)]
 mod tests;
 
+use cluster::Membership;
+pub use cluster::OtherNodes;
 pub use coding::CodingPermit;
 pub use purge::Purging;
 pub use rate::{Changed, Turn};
@@ -70,6 +73,7 @@ pub struct Store {
     /// Which keys have clients whose own change is delayed.
     waiting: WaitingSets,
     wholes: Wholes,
+    membership: Membership,
     pub(crate) failures: Recent,
     inactive: AtomicU64,
     largest_in_memory: AtomicU64,
@@ -158,6 +162,7 @@ impl Store {
             turns: Mutex::default(),
             waiting: WaitingSets::default(),
             wholes: if has_files { Wholes::default() } else { Wholes::surveyed() },
+            membership: Membership::default(),
             failures: Recent::default(),
             inactive: AtomicU64::new(0),
             largest_in_memory: AtomicU64::new(0),

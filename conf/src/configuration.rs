@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::block::{blocks, checked, inside, set};
 use crate::declared::Kind;
 use crate::features::context::Context;
-use crate::features::{Apply, Level, acme, api, dashboard, made, purge_at, upstream};
+use crate::features::{Apply, Level, acme, api, cluster, dashboard, made, purge_at, upstream};
 use crate::listeners;
 use crate::model::{ErrorLog, Http, KeepaliveSize, Main, UNKNOWN_SERVICE};
 use crate::reading::Reading;
@@ -75,6 +75,7 @@ pub fn read(tree: &[Directive], defaults: Defaults, reading: &mut Reading<'_>) -
     whole.connection_zones = declared.connection_zones;
     whole.otel_exporter = declared.otel_exporter;
     whole.otel_resource = declared.otel_resource;
+    whole.clusters = declared.clusters;
     whole.acme_issuers = declared.acme_issuers;
     whole.acme_certificates = declared.acme_certificates;
     match declared.otel_service_name {
@@ -125,6 +126,7 @@ fn http(directive: &Directive, main: &Main, http: &mut Http, reading: &mut Readi
             _ => {}
         }
     }
+    cluster::settle(reading);
     let mut level = Level::default();
     for (place, (row, directive)) in rows.iter().enumerate() {
         reading.place = place;

@@ -69,6 +69,7 @@ pub(crate) fn worker(http: &str) -> Rc<Worker> {
         hosts: conf.listeners.iter().map(|listener| HostTable::new(conf, listener)).collect(),
         tracing: None,
         acme: Acme::default(),
+        clusters: Default::default(),
         registry: registry.clone(),
         recorder: Arc::default(),
         reads: Reads { sent_heads: true, upstream_heads: true, ..Reads::of(conf) },

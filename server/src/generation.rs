@@ -4,6 +4,7 @@
 //! began with. Nothing in `Shared` is written after it is made, so reading it costs no shared write.
 //! Next: `worker`, which holds the current generation; `route`, which reads it.
 
+use crate::clusters::Clusters;
 use crate::limit_zone::connections::ConnectionZone;
 use crate::limit_zone::requests::RequestZone;
 use crate::open_files::OpenFiles;
@@ -65,6 +66,7 @@ pub struct Shared {
     pub hosts: Vec<HostTable>,
     pub tracing: Option<Arc<Tracing>>,
     pub acme: Acme,
+    pub clusters: Clusters,
     /// Counters of all workers, which outlive configurations; only the API reads them.
     pub registry: Arc<Registry>,
     /// The dashboard's last hour, which outlives configurations.

@@ -19,6 +19,7 @@ pub mod recorder;
 pub mod status_zones;
 pub mod shadow_zone;
 pub mod verified;
+pub mod clusters;
 pub mod variable_name;
 pub mod left_out;
 pub mod reads;

@@ -40,7 +40,8 @@ use crate::shows::Shows;
 use crate::trace::Trace;
 use crate::tries::Tries;
 use crate::worker::Worker;
-use millstream_conf::model::{Location, LocationId, Server};
+use millstream_cache::Now;
+use millstream_conf::model::{Location, LocationId, ProxyCache, Server};
 use millstream_net::{Address, buffers};
 use millstream_wire::{FieldId, Fields, Method};
 use std::cell::{Cell, OnceCell};
@@ -69,6 +70,11 @@ pub struct Request {
 }
 
 impl Request {
+    /// Whether what the cache has must be confirmed by the upstream, whatever its freshness (`cut_off`).
+    pub fn is_cut_off(&self, cache: &ProxyCache, now: Now) -> bool {
+        self.generation.shared.zones.stores[cache.zone.0 as usize].is_cut_off(now)
+    }
+
     pub fn new(
         worker: Rc<Worker>,
         generation: Rc<Generation>,

@@ -32,6 +32,7 @@ pub mod host;
 pub mod http2_clients;
 pub mod judges;
 pub mod load;
+pub mod engine;
 pub mod server;
 pub mod stampede;
 pub mod browser;

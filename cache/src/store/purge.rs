@@ -149,6 +149,7 @@ impl Store {
         let promise = self.turns().take(hash, at, now.max(at));
         if let Some(promise) = promise {
             _ = self.invalidate_after(promise.changed(), None);
+            self.tell_others(promise.changed());
         }
     }
 
@@ -158,6 +159,7 @@ impl Store {
         let promises = self.turns().take_all(now, now);
         for promise in promises {
             _ = self.invalidate_after(promise.changed(), None);
+            self.tell_others(promise.changed());
         }
     }
 
@@ -168,6 +170,7 @@ impl Store {
         let promises = self.turns().end(Now::read().unix_milliseconds);
         for promise in promises {
             _ = self.invalidate_after(promise.changed(), None);
+            self.tell_others(promise.changed());
         }
     }
 
@@ -176,6 +179,7 @@ impl Store {
         let promises = self.turns().end(Now::read().unix_milliseconds);
         for promise in promises {
             let (removed, rule) = self.outdate(promise.changed(), None);
+            self.tell_others(promise.changed());
             if let Some(tier) = &self.tier {
                 if let Some(rule) = rule {
                     tier.note(&rule, &self.memory.purges);

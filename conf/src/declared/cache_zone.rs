@@ -31,6 +31,8 @@ pub struct CacheZone {
     pub use_temp_path: bool,
     /// `memory=`: bytes for hot entries. Default 64 MiB, 256 MiB under `serve URL`.
     pub memory: u64,
+    /// `cluster=`: the name of the cluster that the zone takes part in, and where it is written.
+    pub cluster: Option<(String, Span)>,
     /// `purger=on`: purged files are found and removed from disk in the background.
     pub purger: bool,
     /// `purger_files`, `purger_threshold`, `purger_sleep`.
@@ -70,6 +72,7 @@ impl Default for CacheZone {
             min_free: 0,
             use_temp_path: true,
             memory: 64 << 20,
+            cluster: None,
             purger: false,
             purger_pace: Pace::of(10),
             manager_pace: Pace::of(100),

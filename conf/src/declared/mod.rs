@@ -15,6 +15,7 @@ pub mod limit_zone;
 pub mod charset_map;
 pub mod otel;
 pub mod acme;
+pub mod cluster;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use crate::template::Variable;
 use acme::{AcmeCertificate, AcmeIssuer};
 use cache_zone::CacheZone;
 use charset_map::Conversion;
+use cluster::Cluster;
 use health::HealthMatch;
 use limit_zone::{ConnectionZone, RequestZone};
 use log::{KeptLogs, LogFile, LogFormat};
@@ -51,6 +53,7 @@ pub enum Kind {
     AcmeIssuer,
     /// `zone=` of `acme_shared_zone`.
     AcmeZone,
+    Cluster,
 }
 
 /// Everything that was declared, each kind in a list that its ids index.
@@ -80,6 +83,7 @@ pub struct Declared {
     pub otel_exporter: Option<OtelExporter>,
     pub otel_service_name: Option<String>,
     pub otel_resource: OtelResource,
+    pub clusters: Vec<Cluster>,
     pub acme_issuers: Vec<AcmeIssuer>,
     /// Each once.
     pub acme_certificates: Vec<AcmeCertificate>,

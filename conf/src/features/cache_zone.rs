@@ -15,12 +15,13 @@ macro_rules! rows {
         [
             often(concat!($prefix, "_cache_path"), HTTP, (2, MANY),
                 "path | memory keys_zone=name:size [levels=levels] [inactive=time] [max_size=size] [min_free=size] \
-                [use_temp_path=on|off] [memory=size] [purger=on|off] [purger_files=number] [purger_threshold=time] \
+                [use_temp_path=on|off] [memory=size] [cluster=name] [purger=on|off] [purger_files=number] [purger_threshold=time] \
                 [purger_sleep=time] [manager_files=number] [manager_threshold=time] [manager_sleep=time] \
                 [loader_files=number] [loader_threshold=time] [loader_sleep=time]", "",
                 "Defines a cache zone. `path` is a directory, or the word `memory` for a zone without files. `keys_zone` limits the number of \
                 entries, 8,000 per megabyte. Entries not used for `inactive` (10m) are removed. `max_size` limits the size of the files, and \
-                `memory` (64m; not in nginx) the memory for hot entries. With `purger=on`, the files of purged entries are removed in the \
+                `memory` (64m; not in nginx) the memory for hot entries. With `cluster=name` (not in nginx), purges and invalidations take effect in the \
+                zone of the same name on every node of that cluster. With `purger=on`, the files of purged entries are removed in the \
                 background; otherwise, each is removed when it is next found. The loader lists the files at start; the manager removes unused and \
                 excess files. Each works in steps of at most `…_files` (100; for the purger, 10) and `…_threshold` (200ms), with a pause of \
                 `…_sleep` (50ms) after each.",
@@ -31,8 +32,17 @@ macro_rules! rows {
 pub(super) use rows;
 
 /// Other than [`PACES`].
-const PARAMETERS: [&str; 8] =
-    ["keys_zone", "levels", "inactive", "max_size", "min_free", "use_temp_path", "memory", "purger"];
+const PARAMETERS: [&str; 9] = [
+    "keys_zone",
+    "levels",
+    "inactive",
+    "max_size",
+    "min_free",
+    "use_temp_path",
+    "memory",
+    "purger",
+    "cluster",
+];
 
 const PACES: [&str; 9] = [
     "purger_files",
@@ -105,6 +115,7 @@ fn zone_parameter(zone: &mut CacheZone, word: &Word, reading: &mut Reading<'_>) 
         Some(("min_free", value)) => zone.min_free = reading.offset(&value).unwrap_or(0),
         Some(("use_temp_path", value)) => zone.use_temp_path = reading.flag(&value).unwrap_or(true),
         Some(("memory", value)) => zone.memory = reading.offset(&value).unwrap_or(zone.memory),
+        Some(("cluster", value)) => zone.cluster = Some((value.text.clone(), value.span)),
         Some(("purger", value)) => zone.purger = reading.flag(&value).unwrap_or(false),
         Some((name, value)) if PACES.contains(&name) => {
             let (who, part) = name.split_once('_').expect("each has two parts");

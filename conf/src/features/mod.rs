@@ -86,6 +86,7 @@ pub mod secure_link;
 pub mod valid_referers;
 pub mod userid;
 pub mod otel;
+pub mod cluster;
 mod row;
 mod written;
 
@@ -232,6 +233,7 @@ features! {
         health_match "Upstream groups",
         dashboard "API",
         acme "Certificates by ACME",
+        cluster "Clusters",
     }
     server {
         /// `client_header_*`, `merge_slashes`.

@@ -15,6 +15,7 @@ pub use crate::declared::acme::{
 };
 pub use crate::declared::cache_zone::{CacheZone, CacheZoneId, Pace};
 pub use crate::declared::charset_map::{Conversion, Table};
+pub use crate::declared::cluster::Cluster;
 pub use crate::declared::health::{
     BeforeFirst, FieldTest, HealthCheck, HealthMatch, HealthQuestion, HealthTerms, HealthTest,
 };
@@ -151,6 +152,7 @@ pub struct Http {
     pub conversions: Vec<Conversion>,
     pub otel_exporter: Option<OtelExporter>,
     pub otel_resource: OtelResource,
+    pub clusters: Vec<Cluster>,
     pub acme_issuers: Vec<AcmeIssuer>,
     /// Each once.
     pub acme_certificates: Vec<AcmeCertificate>,

@@ -301,6 +301,35 @@ fn metrics_are_exported_to_an_endpoint_that_has_a_place_for_them() {
 }
 
 #[test]
+fn a_cluster_names_an_engine_and_a_secret_and_zones_name_one_that_exists() {
+    let cluster = |lines: &str| in_http(&format!("cluster main {{ {lines} }}"));
+    let whole = "server 10.0.0.5; server unix:/run/redis.sock; secret key; user u; password file; tls on; node a; \
+                 timeout 5ms; cut_off 10s serve;";
+    no_error(&cluster(whole));
+    no_error(&cluster("sentinel mymaster 10.0.0.6; sentinel mymaster 10.0.0.7:26380; secret key;"));
+    for (lines, finding) in [
+        ("secret key;", "requires \"server\" or \"sentinel\""),
+        ("server 10.0.0.5;", "requires \"secret\""),
+        ("server 10.0.0.5; secret key; secret other;", "is duplicate"),
+        ("server 10.0.0.5:x; secret key;", "invalid address"),
+        ("server 10.0.0.5; secret key; cut_off 10ms;", "is too short"),
+        ("server 10.0.0.5; secret key; cut_off 10s never;", "invalid value \"never\""),
+        ("server 10.0.0.5; secret key; sekret other;", "unknown directive \"sekret\""),
+        ("server 10.0.0.5; secret key; node a b;", "invalid number of arguments"),
+        ("sentinel one 10.0.0.6; sentinel two 10.0.0.7; secret key;", "already called \"one\""),
+    ] {
+        one_error(&cluster(lines), finding);
+    }
+    let zone = |name: &str| {
+        in_http(&format!(
+            "cluster main {{ server 10.0.0.5; secret key; }} proxy_cache_path memory keys_zone=one:1m cluster={name};"
+        ))
+    };
+    no_error(&zone("main"));
+    one_error(&zone("mian"), "unknown cluster \"mian\"");
+}
+
+#[test]
 fn health_checks_and_what_they_match_are_checked() {
     let check = |words: &str| in_location(&format!("proxy_pass http://api; health_check {words};"));
     no_error(&check(

@@ -115,7 +115,23 @@ fn look_up(request: &Request, cache: &ProxyCache, key: &[u8], now: Now) -> Looku
     let mut front = request.generation.fronts[cache.zone.0 as usize].borrow_mut();
     let who = (request.fields(), request.cache.asker, || sender::client(request));
     let lookup = front.lookup_for((key, request.cache.whole.as_deref().map(Sliced::key)), who, cache, now);
-    if request.cache.wish.is_none() { lookup } else { wished(&front, request, key, lookup, now) }
+    let lookup =
+        if request.cache.wish.is_none() { lookup } else { wished(&front, request, key, lookup, now) };
+    if front.store().is_cut_off(now) { unconfirmed(&front, request, key, lookup) } else { lookup }
+}
+
+/// While the node cannot know all purges of its cluster (`cut_off`): what is stored is confirmed by the upstream for each
+/// request, and what others asked for before is not waited for.
+#[cold]
+fn unconfirmed(front: &Front, request: &Request, key: &[u8], lookup: Lookup) -> Lookup {
+    let own = || front.beside(key, request.cache.asker);
+    match lookup {
+        Lookup::Fresh(hit) | Lookup::Ahead(hit, _) | Lookup::Stale(hit, _) | Lookup::Busy(_, Some(hit)) => {
+            Lookup::Stale(hit, Some(own()))
+        }
+        Lookup::Busy(_, None) => Lookup::Miss(own()),
+        lookup => lookup,
+    }
 }
 
 /// Applies the request's Cache-Control (`proxy_cache_client_control`).
@@ -207,7 +223,12 @@ pub async fn step(
             let found = probe.load(request.fields(), cache, Now::read()).await;
             tracing::note(request, began, "cache look-up", ("millstream.cache.tier", "disk"));
             let front = request.generation.fronts[cache.zone.0 as usize].borrow();
-            return ControlFlow::Continue(wished(&front, request, key, found, Now::read()));
+            let now = Now::read();
+            let found = wished(&front, request, key, found, now);
+            return ControlFlow::Continue(match front.store().is_cut_off(now) {
+                true => unconfirmed(&front, request, key, found),
+                false => found,
+            });
         }
     })
 }
@@ -254,12 +275,13 @@ fn stale(
     };
     let may = found.entry.may_serve_stale(StaleCause::Updating, cache, now);
     let detached = found.entry.is_updated_behind(cache, now);
+    let is_cut_off = request.is_cut_off(cache, now);
     // A body that came with the request is there once, so such a request asks for itself.
-    if insists || !(may && detached && request.received.framing == Framing::None) {
+    if insists || is_cut_off || !(may && detached && request.received.framing == Framing::None) {
         request.cache.status = Some(CacheStatus::Expired);
         let cause = match () {
             () if insists => Cause::Client,
-            () if found.head().lifetime.always_validate => Cause::Validate,
+            () if is_cut_off || found.head().lifetime.always_validate => Cause::Validate,
             () => Cause::Expired,
         };
         missed(request, cause, None);

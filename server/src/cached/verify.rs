@@ -190,7 +190,13 @@ async fn leaked(request: &Request, differs_by: &'static str, on_leak: OnLeak) {
     let Some(cache) = request.location().settings.cache() else { return };
     let store = &shared.zones.stores[cache.zone.0 as usize];
     // In force at once, and before anything is reported.
-    let purging = goes_off.then(|| store.purge(Purge { what: What::All, how: How::Hard }));
+    let purging = goes_off.then(|| {
+        let purging = store.purge(Purge { what: What::All, how: How::Hard });
+        if let Some(door) = shared.clusters.door(cache.zone.0 as usize) {
+            drop(door.publish(millstream_cluster::What::All, millstream_cluster::How::Hard, false));
+        }
+        purging
+    });
     let consequence = match goes_off {
         true => format!(
             "the location's cache is off until the configuration is reloaded or Millstream is restarted, and zone \"{}\" was purged",

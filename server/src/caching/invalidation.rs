@@ -12,6 +12,7 @@ use crate::imagined;
 use crate::request::{Arguments, Request};
 use crate::sender;
 use millstream_cache::{Changed, FillPermit, Now, Store, Turn, policy};
+use millstream_cluster::{How, What};
 use millstream_conf::model::{Invalidation, ProxyCache};
 use millstream_net::timer::Deadline;
 use millstream_wire::reference::Reference;
@@ -90,9 +91,16 @@ async fn forget_in(
         }
     }
     let gone = request.generation.fronts[zone].borrow().invalidate_after(changed, own);
+    let published = request.generation.shared.clusters.door(zone).map(|door| {
+        let what = What::Changed { key: changed.key.to_vec(), has_pieces: changed.has_pieces };
+        door.publish(what, How::Hard, false)
+    });
     done.push((zone, key));
     if let Some(gone) = gone {
         gone.await;
+    }
+    if let Some(published) = published {
+        published.sent().await;
     }
 }
 

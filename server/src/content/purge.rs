@@ -7,6 +7,7 @@ pub mod pattern;
 pub mod asked;
 mod spelled;
 pub mod orders;
+pub mod nodes;
 
 use super::fixed;
 use crate::client::Client;
@@ -18,10 +19,12 @@ use crate::right;
 use crate::variables::holds;
 use asked::{Hosts, PurgeMethod, PurgeScope};
 use millstream_cache::{How, Now, Purge, Store, What, key};
+use millstream_cluster::{How as OrderedHow, What as Ordered};
 use millstream_conf::model::{Handler, Level, ProxyCache, PurgeAt};
 use millstream_telemetry::about::About;
 use millstream_telemetry::metrics::{Counter, WorkerMetrics};
 use millstream_wire::{Headers, Method};
+use nodes::{NodeOutcome, OnTheirWay, WaitFor};
 use orders::{Orders, PurgeItem};
 use pattern::Unmappable;
 use serde::{Deserialize, Serialize};
@@ -90,24 +93,37 @@ impl Done {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct PurgeReport {
-    /// `ok`, or `not_found` if only single keys were named and none was stored.
+    /// `ok`, or `not_found` if only single keys were named, none was stored, and there are no other nodes.
     pub status: String,
     pub soft: bool,
     pub purged: Vec<Done>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// The nodes of the cluster that was waited for, this one first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeOutcome>,
 }
 
 impl PurgeReport {
-    pub fn of(soft: bool, purged: Vec<Done>, notes: Vec<String>) -> PurgeReport {
-        let status = if purged.iter().all(Done::is_of_nothing) { NOT_FOUND } else { "ok" };
-        PurgeReport { status: status.to_owned(), soft, purged, notes }
+    pub fn of(soft: bool, done: CarriedOut, notes: Vec<String>) -> PurgeReport {
+        let CarriedOut { purged, nodes, .. } = done;
+        let is_of_nothing = nodes.is_empty() && purged.iter().all(Done::is_of_nothing);
+        let status = if is_of_nothing { NOT_FOUND } else { "ok" };
+        PurgeReport { status: status.to_owned(), soft, purged, notes, nodes }
     }
 
     /// Whether only single keys were named and none was stored.
     pub fn found_nothing(&self) -> bool {
         self.status == NOT_FOUND
     }
+}
+
+/// What was purged, and where.
+pub struct CarriedOut {
+    pub purged: Vec<Done>,
+    pub nodes: Vec<NodeOutcome>,
+    /// 200, or 202 if a node of a cluster has not confirmed it yet.
+    pub status: u16,
 }
 
 /// Costs one comparison if not.
@@ -150,14 +166,15 @@ pub async fn answer(request: &mut Request, client: &mut Client, purging: Purging
         return refuse(request, client, &refused).await;
     }
     let soft = asked_soft.unwrap_or(soft);
-    match carry_out(request, orders, soft).await {
-        Ok(purged) => {
-            let report = PurgeReport::of(soft, purged, Vec::new());
+    match carry_out(request, orders, soft, WaitFor::All).await {
+        Ok(done) => {
+            let status = done.status;
+            let report = PurgeReport::of(soft, done, Vec::new());
             match purging {
                 Purging::Condition if report.found_nothing() => Outcome::Status(404),
                 Purging::Condition => fixed::whole(request, client, 204, &Headers::default(), &[]).await,
                 _ if report.found_nothing() => json(request, client, 404, &report).await,
-                _ => json(request, client, 200, &report).await,
+                _ => json(request, client, status, &report).await,
             }
         }
         Err(error) => {
@@ -242,14 +259,20 @@ fn keys_of_each_method(request: &mut Request, at: &PurgeAt) -> SpelledKeys {
     found
 }
 
-/// Returns when all zones have applied them durably. On error a purge is in force but may be lost at a
-/// restart.
-pub async fn carry_out(request: &Request, orders: Orders, soft: bool) -> std::io::Result<Vec<Done>> {
-    let how = if soft { How::Soft } else { How::Hard };
+/// Returns when all zones have applied them durably, and with [`WaitFor::All`] the other nodes of their
+/// clusters too, or have not in time. On error a purge is in force but may be lost at a restart.
+pub async fn carry_out(
+    request: &Request,
+    orders: Orders,
+    soft: bool,
+    wait: WaitFor,
+) -> std::io::Result<CarriedOut> {
+    let (how, ordered) = if soft { (How::Soft, OrderedHow::Soft) } else { (How::Hard, OrderedHow::Hard) };
     let generation: &Generation = &request.generation;
     let metrics: &WorkerMetrics = &request.worker.metrics;
     let now = Now::read();
     let mut taken_out = Vec::with_capacity(orders.items.len());
+    let mut travelling = Vec::new();
     for (zone, item) in orders.items {
         let store = &generation.shared.zones.stores[zone as usize];
         let (counter, by, text) = described(&item);
@@ -258,11 +281,18 @@ pub async fn carry_out(request: &Request, orders: Orders, soft: bool) -> std::io
         let by_key = by == BY_KEY;
         let done =
             Done { zone: store.name().to_owned(), by: by.to_owned(), text, in_memory: None, on_disk: None };
+        if generation.shared.clusters.door(zone as usize).is_some() {
+            travelling.push((zone as usize, ordered_item(&item)));
+        }
         taken_out.push((done, by_key, store, store.take_out(Purge { what: what(item), how }, now)));
     }
     // In force from here on; all of them are written down side by side.
     let ruled_out = |(done, by_key, store, purging)| (done, by_key, Store::rule_out(store, purging));
     let under_way: Vec<_> = taken_out.into_iter().map(ruled_out).collect();
+    let mut on_their_way = OnTheirWay::default();
+    for (zone, what) in travelling {
+        on_their_way.give(&generation.shared, zone, (what, ordered), wait);
+    }
     let mut purged = Vec::with_capacity(under_way.len());
     let mut failed = None;
     for (mut done, by_key, lasting) in under_way {
@@ -278,7 +308,19 @@ pub async fn carry_out(request: &Request, orders: Orders, soft: bool) -> std::io
             }
         }
     }
-    failed.map_or(Ok(purged), Err)
+    let (nodes, is_everywhere) = on_their_way.arrive().await;
+    let status = if is_everywhere { 200 } else { 202 };
+    failed.map_or(Ok(CarriedOut { purged, nodes, status }), Err)
+}
+
+/// As other nodes carry it out.
+fn ordered_item(item: &PurgeItem) -> Ordered {
+    match item {
+        PurgeItem::Key(key) | PurgeItem::Text(key) => Ordered::Key(key.clone()),
+        PurgeItem::Prefix(text) => Ordered::Prefix(text.clone()),
+        PurgeItem::Tag(name) => Ordered::Tag(name.clone()),
+        PurgeItem::All => Ordered::All,
+    }
 }
 
 /// Keys with the same text are reported once.

@@ -18,7 +18,10 @@ use std::rc::Rc;
 impl Passing<'_> {
     pub(super) fn stale_covers(&self, cause: StaleCause) -> bool {
         match (&self.terms.cache.stale, &self.proxy.cache) {
-            (Some(stale), Some(cache)) => stale.entry.may_serve_stale(cause, cache, Now::read()),
+            (Some(stale), Some(cache)) => {
+                let now = Now::read();
+                !self.request.is_cut_off(cache, now) && stale.entry.may_serve_stale(cause, cache, now)
+            }
             _ => false,
         }
     }

@@ -94,6 +94,10 @@ table! {
         ConnectionsWriting: "millstream_client_connections", "state=\"writing\"", "Client connections with a request in progress, except hits that are written at once.";
         LastReloadSuccessful: "millstream_config_last_reload_successful", "", "1 unless the last reload failed.";
         CacheVerifyOff: "millstream_cache_verify_off", "", "Locations whose cache is off because of a leak (`proxy_cache_verify`).";
+        ClusterCutOff: "millstream_cluster_cut_off", "", "Cache zones of a cluster that are revalidated because this node cannot confirm that it knows all purges.";
+        ClusterLag: "millstream_cluster_lag", "", "Entries of the logs of its clusters that this node has not carried out yet.";
+        ClusterUnpublished: "millstream_cluster_unpublished", "", "Purges and invalidations of this node that no other node knows yet.";
+        ClusterNodes: "millstream_cluster_nodes", "", "Nodes that share a cache zone with this one, counted for each zone, except those that are cut off.";
         ConfigurationLoaded: "millstream_config_load_timestamp_seconds", "", "When the configuration in force was loaded, in seconds since 1970.";
     }
 }

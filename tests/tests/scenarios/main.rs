@@ -21,6 +21,7 @@ mod shadow;
 mod shadow_configuration;
 mod shadow_probe;
 mod verify;
+mod cluster;
 mod command_line;
 mod acme;
 mod client_certificates;

@@ -79,7 +79,7 @@ http {
 
 /// Caused elsewhere: our own errors by `app/src/panic_log/tests.rs`, exports of spans and metrics by the
 /// scenarios of `traces` and `otlp_metrics`, and outliers by those of `outliers`.
-const CAUSED_ELSEWHERE: [&str; 19] = [
+const CAUSED_ELSEWHERE: [&str; 20] = [
     "millstream_panics_total",
     // Those of places that are short: `shortage`.
     "millstream_client_connections_shed_total",
@@ -100,6 +100,7 @@ const CAUSED_ELSEWHERE: [&str; 19] = [
     // By `verify`.
     "millstream_cache_verified_total",
     "millstream_cache_verify_off",
+    "millstream_cluster_",
     "millstream_trace_spans_total",
     "millstream_metric_exports_total",
     "millstream_upstream_peer_ejections_total",

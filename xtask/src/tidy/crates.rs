@@ -7,7 +7,7 @@ const FLOORS: &[&[&str]] = &[
     &["conf", "wire"],
     &["telemetry"],
     &["net"],
-    &["cache", "upstream", "traces", "acme", "shadow", "origin"],
+    &["cache", "upstream", "traces", "acme", "shadow", "cluster", "origin"],
     &["server", "load"],
     &["admin"],
     &["app"],

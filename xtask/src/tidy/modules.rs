@@ -19,6 +19,7 @@ const CRATES: &[&str] = &[
     "traces",
     "acme",
     "shadow",
+    "cluster",
     "origin",
     "server",
     "admin",

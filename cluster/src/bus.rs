@@ -1,0 +1,176 @@
+//! The thread of a cluster: it has a member for each zone.
+//!
+//! It begins with doors that are cut off, and each opens when its zone has caught up. Stopped, it publishes what was given and ends.
+//! Start reading here; next: `door` for what requests see, `session` for what happens.
+
+use crate::door::Door;
+use crate::member::{Member, pause};
+use crate::session::Session;
+use crate::settings::Settings;
+use crate::zone::Zone;
+use millstream_conf::model::Level;
+use millstream_telemetry::error_log::ErrorLogs;
+use std::fmt;
+use std::io;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use tokio::sync::{oneshot, watch};
+use tokio::task::LocalSet;
+
+/// Between two attempts to reach the engine: it doubles from the first to the last.
+const ATTEMPTS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+
+/// A cluster's thread.
+pub struct Bus {
+    doors: Vec<Arc<Door>>,
+    stop: watch::Sender<bool>,
+    state: Mutex<State>,
+}
+
+enum State {
+    Waiting(Box<Parts>),
+    Running { thread: JoinHandle<()>, abandon: oneshot::Sender<()> },
+    Ended,
+}
+
+/// What the thread needs.
+struct Parts {
+    settings: Arc<Settings>,
+    zones: Vec<Arc<dyn Zone>>,
+    doors: Vec<Arc<Door>>,
+    log: ErrorLogs,
+    stop: watch::Receiver<bool>,
+}
+
+impl fmt::Debug for Bus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Bus({:?})", self.doors)
+    }
+}
+
+impl Bus {
+    /// Its doors take orders from now on.
+    pub fn new(settings: Settings, zones: Vec<Arc<dyn Zone>>, log: ErrorLogs) -> Bus {
+        let settings = Arc::new(settings);
+        let doors: Vec<Arc<Door>> = zones.iter().map(|zone| Door::new(&settings, zone.name())).collect();
+        let (stop, stopped) = watch::channel(false);
+        let parts = Parts { settings, zones, doors: doors.clone(), log, stop: stopped };
+        Bus { doors, stop, state: Mutex::new(State::Waiting(Box::new(parts))) }
+    }
+
+    /// Starts the thread, once; it reaches the engine later, or not at all.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub fn start(&self) -> io::Result<()> {
+        let mut state = self.lock();
+        let parts = match std::mem::replace(&mut *state, State::Ended) {
+            State::Waiting(parts) => parts,
+            other => {
+                *state = other;
+                return Ok(());
+            }
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (abandon, abandoned) = oneshot::channel();
+        let run = move || {
+            let tasks = LocalSet::new();
+            let Parts { settings, zones, doors, log, stop } = *parts;
+            for (zone, door) in zones.into_iter().zip(doors) {
+                tasks.spawn_local(attend(settings.clone(), zone, door, log.clone(), stop.clone()));
+            }
+            runtime.block_on(async {
+                tokio::select! {
+                    () = tasks => {}
+                    // A sender that is dropped abandons nothing.
+                    Ok(()) = abandoned => {}
+                }
+            });
+        };
+        let thread = thread::Builder::new().name("cluster".to_owned()).spawn(run)?;
+        *state = State::Running { thread, abandon };
+        Ok(())
+    }
+
+    /// In the order of the zones.
+    pub fn doors(&self) -> &[Arc<Door>] {
+        &self.doors
+    }
+
+    /// Ends after what was given is published, or the engine has not responded in time. Blocks.
+    pub fn stop(&self) {
+        self.stop.send_replace(true);
+        self.end(drop);
+    }
+
+    /// Ends at once, as a process that is killed: nothing is published or written any more. Blocks.
+    pub fn abandon(&self) {
+        // The thread may have ended.
+        self.end(|abandon| _ = abandon.send(()));
+    }
+
+    fn end(&self, how: impl FnOnce(oneshot::Sender<()>)) {
+        let state = std::mem::replace(&mut *self.lock(), State::Ended);
+        if let State::Running { thread, abandon } = state {
+            how(abandon);
+            // Its panic was logged where it happened.
+            _ = thread.join();
+        }
+    }
+
+    /// Nothing panics half-way through a change of the state.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Bus {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Three tasks: one takes what is given, one watches whether the node is cut off, and one has a session with the engine, and after a
+/// failure the next.
+async fn attend(
+    settings: Arc<Settings>,
+    zone: Arc<dyn Zone>,
+    door: Arc<Door>,
+    log: ErrorLogs,
+    stop: watch::Receiver<bool>,
+) {
+    let name = settings.cluster.clone();
+    match Member::open(settings, zone, door, log.clone(), stop).await {
+        Ok(member) => {
+            let member = Rc::new(member);
+            let taking = tokio::task::spawn_local(member.clone().take());
+            let watching = tokio::task::spawn_local(member.clone().watch());
+            sessions(&member).await;
+            // They end as soon as they are to stop.
+            _ = (taking.await, watching.await);
+        }
+        Err(failure) => log.write(Level::Error, format_args!("cluster {name}: {failure}")),
+    }
+}
+
+async fn sessions(member: &Rc<Member>) {
+    let mut wait = ATTEMPTS.0;
+    let mut stop = member.stop.clone();
+    while !*stop.borrow() {
+        let ended = match Session::open(member).await {
+            Ok(session) => session.run(&mut wait).await,
+            Err(failure) => Err(failure),
+        };
+        if let Err(failure) = ended {
+            member.complain(&failure);
+        }
+        tokio::select! {
+            () = pause(wait) => {}
+            _ = stop.changed() => {}
+        }
+        wait = (wait * 2).min(ATTEMPTS.1);
+    }
+    member.lapse();
+}

@@ -1,0 +1,39 @@
+//! The bus of a cluster: purges and invalidations of one node take effect on all, through a Redis or Valkey engine.
+//!
+//! Floor 4. It knows a zone as something that carries out orders ([`Zone`]), never the cache itself. Each zone has a log in the engine
+//! with dense numbers; every node follows it, keeps a journal of where it is, and lets the others know. A node that cannot confirm the log's
+//! head for a while is cut off: what it has stored must be confirmed with the upstream. No hit makes a network trip. Modules stand lowest
+//! floor first; begin with [`bus`].
+
+mod secret;
+mod order;
+mod epoch;
+mod marks;
+mod held;
+mod record;
+mod journal;
+mod settings;
+mod engine;
+mod script;
+mod beat;
+mod peers;
+mod standing;
+mod breaker;
+mod zone;
+mod door;
+mod member;
+mod bell;
+mod session;
+mod reading;
+mod publishing;
+pub mod bus;
+
+#[cfg(test)]
+mod tests;
+
+pub use bus::Bus;
+pub use door::{Door, NodeReport, NodeState, Publication, Reached, Shown, ShownNode};
+pub use order::{How, Issuer, Order, What};
+pub use secret::Secret;
+pub use settings::{EngineSettings, Sentinel, Settings};
+pub use zone::{Lasting, Zone};

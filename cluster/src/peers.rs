@@ -1,0 +1,83 @@
+//! The other nodes of a zone, by their beats.
+//!
+//! How long a node has been silent is counted on this node's monotonic clock, from the moment when its latest beat was first seen: later
+//! than it was written, so a node that is taken for cut off here has been cut off by its own count. No clock is compared with another
+//! machine's. Next: `member`, `standing`.
+
+use crate::beat::Beat;
+use crate::order::Issuer;
+use crate::secret::{Kind, Seal};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// What two monotonic clocks and one tick of a timer may differ by.
+pub(crate) const MARGIN: Duration = Duration::from_secs(1);
+/// A node that was silent for as long is removed.
+const FORGOTTEN: Duration = Duration::from_secs(3600);
+/// The same of one that has left.
+const LEFT: Duration = Duration::from_secs(60);
+
+#[derive(Debug, Clone)]
+pub(crate) struct Peer {
+    pub(crate) beat: Beat,
+    sealed: Vec<u8>,
+    /// When this beat was first seen.
+    seen: Instant,
+}
+
+impl Peer {
+    pub(crate) fn silent(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.seen)
+    }
+
+    fn may_serve(&self, now: Instant, cut_off: Duration) -> bool {
+        !self.beat.has_left && self.silent(now) <= cut_off + MARGIN
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Peers(BTreeMap<Issuer, Peer>);
+
+impl Peers {
+    /// Takes over what the engine has. What this secret does not open is no beat. A node of which the engine
+    /// has lost the beat stays until it would be cut off.
+    pub(crate) fn update(
+        &mut self,
+        beats: Vec<(Issuer, Vec<u8>)>,
+        (own, seal): (Issuer, &Seal),
+        now: Instant,
+        cut_off: Duration,
+    ) {
+        let mut known = std::mem::take(&mut self.0);
+        for (issuer, sealed) in beats.into_iter().filter(|(issuer, _)| *issuer != own) {
+            let peer = match known.remove(&issuer) {
+                Some(peer) if peer.sealed == sealed => Some(peer),
+                _ => {
+                    let beat = seal.open(Kind::Beat, &sealed).and_then(|plain| Beat::decode(&plain));
+                    beat.map(|beat| Peer { beat, sealed, seen: now })
+                }
+            };
+            if let Some(peer) = peer {
+                self.0.insert(issuer, peer);
+            }
+        }
+        known.retain(|_, peer| peer.may_serve(now, cut_off));
+        self.0.extend(known);
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Issuer, &Peer)> {
+        self.0.iter().map(|(issuer, peer)| (*issuer, peer))
+    }
+
+    /// Those that may serve without asking: others have cut themselves off.
+    pub(crate) fn live(&self, now: Instant, cut_off: Duration) -> impl Iterator<Item = (Issuer, &Peer)> {
+        self.iter().filter(move |(_, peer)| peer.may_serve(now, cut_off))
+    }
+
+    /// One that is not expected to come back, with its beat.
+    pub(crate) fn forgotten(&self, now: Instant) -> Option<(Issuer, Vec<u8>)> {
+        let limit = |peer: &Peer| if peer.beat.has_left { LEFT } else { FORGOTTEN };
+        let mut silent = self.iter().filter(|(_, peer)| peer.silent(now) > limit(peer));
+        silent.next().map(|(issuer, peer)| (issuer, peer.sealed.clone()))
+    }
+}

@@ -1,0 +1,220 @@
+//! What the engine is asked to do: three scripts, and reading the log.
+//!
+//! | key of a zone | holds |
+//! | --- | --- |
+//! | `log` | a stream: entries `<epoch>-<sequence>`, each with one sealed order |
+//! | `sequence` | the number of the last entry |
+//! | `epoch` | see `epoch` |
+//! | `nodes` | a hash: issuer → its sealed beat |
+//!
+//! One more key of the cluster, `proof`, has something sealed, which shows whether the secret is the same.
+//!
+//! Each script is atomic, so sequence numbers have no gaps: a reader who finds one knows that something was lost. Nothing here decides
+//! anything. Next: `member`.
+
+use crate::engine::{CALL, Failure, Line, array, bytes, text};
+use crate::epoch::Epoch;
+use crate::held::Cursor;
+use crate::order::Issuer;
+use crate::secret::hexadecimal;
+use redis::{Cmd, Value};
+use std::time::Duration;
+
+const PUBLISH: &str = "\
+local epoch = redis.call('GET', KEYS[1])
+if epoch ~= ARGV[1] then return redis.error_reply('STALEEPOCH another epoch has started') end
+local number, last = string.match(epoch, '^%d+'), 0
+for at = 3, #ARGV do
+  last = redis.call('INCR', KEYS[2])
+  redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[2], number .. '-' .. string.format('%.0f', last), 'o', ARGV[at])
+end
+return last";
+
+const BEAT: &str = "\
+redis.call('HSET', KEYS[3], ARGV[1], ARGV[2])
+return {redis.call('GET', KEYS[1]) or '', redis.call('GET', KEYS[2]) or '0', redis.call('HGETALL', KEYS[3])}";
+
+const RAISE: &str = "\
+local epoch = redis.call('GET', KEYS[1]) or ''
+if epoch ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[2] .. ':' .. (redis.call('GET', KEYS[2]) or '0'))
+return 1";
+
+const FORGET: &str = "\
+if redis.call('HGET', KEYS[1], ARGV[1]) == ARGV[2] then return redis.call('HDEL', KEYS[1], ARGV[1]) end
+return 0";
+
+/// The code of the error when the epoch is another one.
+const STALE: &str = "STALEEPOCH";
+
+/// Nodes of a zone that are looked at; the hash is not ours alone to write.
+const MOST_NODES: usize = 256;
+
+/// The keys of one zone.
+#[derive(Debug)]
+pub(crate) struct Place {
+    epoch: String,
+    sequence: String,
+    log: String,
+    nodes: String,
+    proof: String,
+}
+
+/// The engine at one moment.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    /// As it is stored; empty if there is none.
+    pub(crate) epoch: String,
+    /// Of the last entry of the log.
+    pub(crate) head: u64,
+    pub(crate) beats: Vec<(Issuer, Vec<u8>)>,
+}
+
+impl Seen {
+    pub(crate) fn epoch(&self) -> Option<Epoch> {
+        Epoch::parse(&self.epoch)
+    }
+}
+
+/// One entry of the log.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) at: Cursor,
+    pub(crate) sealed: Vec<u8>,
+}
+
+/// How a publication ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Published {
+    /// With the number of the last entry; the others have those before it.
+    Upto(u64),
+    Stale,
+}
+
+impl Place {
+    pub(crate) fn new(beginning: &str, proof: String) -> Place {
+        let key = |name: &str| format!("{beginning}{name}");
+        let [epoch, sequence, log, nodes] = ["epoch", "sequence", "log", "nodes"].map(key);
+        Place { epoch, sequence, log, nodes, proof }
+    }
+
+    /// Adds sealed orders to the log of an epoch, which keeps at least `most` entries.
+    pub(crate) async fn publish(
+        &self,
+        line: &mut Line,
+        epoch: &Epoch,
+        most: u64,
+        sealed: &[Vec<u8>],
+    ) -> Result<Published, Failure> {
+        let mut command = eval(PUBLISH, &[&self.epoch, &self.sequence, &self.log]);
+        command.arg(epoch.to_string()).arg(most).arg(sealed);
+        match line.call(&command, CALL).await {
+            Ok(value) => Ok(Published::Upto(number(value)?)),
+            Err(failure) if failure.code() == Some(STALE) => Ok(Published::Stale),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Writes a node's beat and reads where all are.
+    pub(crate) async fn beat(&self, line: &mut Line, issuer: Issuer, sealed: &[u8]) -> Result<Seen, Failure> {
+        let mut command = eval(BEAT, &[&self.epoch, &self.sequence, &self.nodes]);
+        command.arg(issuer.to_string()).arg(sealed);
+        let mut parts = array(line.call(&command, CALL).await?)?.into_iter();
+        let (Some(epoch), Some(head), Some(nodes)) = (parts.next(), parts.next(), parts.next()) else {
+            return Err(Failure::Strange("a beat has three parts"));
+        };
+        let mut fields = array(nodes)?.into_iter();
+        let mut beats = Vec::new();
+        while let (Some(issuer), Some(sealed)) = (fields.next(), fields.next()) {
+            if let Some(issuer) = self::issuer(&bytes(issuer)?)
+                && beats.len() < MOST_NODES
+            {
+                beats.push((issuer, bytes(sealed)?));
+            }
+        }
+        // What is no number is no head that was reached: the epoch is raised.
+        Ok(Seen { epoch: text(epoch)?, head: text(head)?.parse().unwrap_or(0), beats })
+    }
+
+    /// Begins the next epoch unless another node did; `stored` is the text of the one that it ends.
+    pub(crate) async fn raise(&self, line: &mut Line, stored: &str, next: &str) -> Result<(), Failure> {
+        let mut command = eval(RAISE, &[&self.epoch, &self.sequence]);
+        command.arg(stored).arg(next);
+        line.call(&command, CALL).await.map(|_| ())
+    }
+
+    /// Entries after the cursor, the oldest first.
+    pub(crate) async fn entries(
+        &self,
+        line: &mut Line,
+        after: Cursor,
+        most: usize,
+    ) -> Result<Vec<Entry>, Failure> {
+        let mut command = redis::cmd("XRANGE");
+        command.arg(&self.log).arg(format!("({}-{}", after.epoch, after.sequence)).arg("+");
+        command.arg("COUNT").arg(most);
+        array(line.call(&command, CALL).await?)?.into_iter().map(entry).collect()
+    }
+
+    /// Waits at most `within` for an entry after the cursor. Returns whether there is one.
+    pub(crate) async fn wait(
+        &self,
+        line: &mut Line,
+        after: Cursor,
+        within: Duration,
+    ) -> Result<bool, Failure> {
+        let mut command = redis::cmd("XREAD");
+        command.arg("COUNT").arg(1).arg("BLOCK").arg(within.as_millis() as u64);
+        command.arg("STREAMS").arg(&self.log).arg(format!("{}-{}", after.epoch, after.sequence));
+        Ok(line.call(&command, within + CALL).await? != Value::Nil)
+    }
+
+    /// What was sealed by the first node of this cluster: `sealed`, if this is it.
+    pub(crate) async fn proof(&self, line: &mut Line, sealed: &[u8]) -> Result<Vec<u8>, Failure> {
+        line.call(redis::cmd("SETNX").arg(&self.proof).arg(sealed), CALL).await?;
+        bytes(line.call(redis::cmd("GET").arg(&self.proof), CALL).await?)
+    }
+
+    /// Removes a node unless it has beaten again.
+    pub(crate) async fn forget(&self, line: &mut Line, issuer: Issuer, sealed: &[u8]) -> Result<(), Failure> {
+        let mut command = eval(FORGET, &[&self.nodes]);
+        command.arg(issuer.to_string()).arg(sealed);
+        line.call(&command, CALL).await.map(|_| ())
+    }
+}
+
+fn eval(script: &str, keys: &[&String]) -> Cmd {
+    let mut command = redis::cmd("EVAL");
+    command.arg(script).arg(keys.len()).arg(keys);
+    command
+}
+
+fn number(value: Value) -> Result<u64, Failure> {
+    match value {
+        Value::Int(number) => u64::try_from(number).map_err(|_| Failure::Strange("a negative number")),
+        _ => Err(Failure::Strange("not a number")),
+    }
+}
+
+/// One that is written otherwise than ours has nothing sealed in it.
+fn entry(value: Value) -> Result<Entry, Failure> {
+    let mut parts = array(value)?.into_iter();
+    let (Some(id), Some(fields)) = (parts.next(), parts.next()) else {
+        return Err(Failure::Strange("an entry has two parts"));
+    };
+    let id = text(id)?;
+    let parsed =
+        id.split_once('-').and_then(|(epoch, sequence)| Some((epoch.parse().ok()?, sequence.parse().ok()?)));
+    let (epoch, sequence) = parsed.ok_or(Failure::Strange("an id has two numbers"))?;
+    let sealed = array(fields)?.into_iter().nth(1).map(bytes).transpose()?.unwrap_or_default();
+    Ok(Entry { at: Cursor { epoch, sequence }, sealed })
+}
+
+fn issuer(text: &[u8]) -> Option<Issuer> {
+    let digits = std::str::from_utf8(text).ok().filter(|text| text.len() == 32 && text.is_ascii())?;
+    let mut issuer = [0; 16];
+    for (at, byte) in issuer.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).ok()?;
+    }
+    (hexadecimal(&issuer).as_bytes() == text).then_some(Issuer(issuer))
+}
