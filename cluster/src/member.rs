@@ -149,6 +149,8 @@ impl Member {
         if let Some(file) = journal.handle().filter(|_| is_awaited) {
             tokio::task::spawn_local(blocking::run(move || file.sync_data()));
         }
+        let unpublished = journal.held.unpublished();
+        self.show(|view| view.unpublished = unpublished);
         self.given.notify_one();
     }
 
