@@ -228,6 +228,8 @@ mod tests {
     use super::*;
     use crate::held::Cursor;
     use crate::order::{How, What};
+    use crate::tests::engine::FORKING;
+    use std::sync::{PoisonError, RwLockReadGuard};
 
     fn order(issuer: Issuer, number: u64) -> Order {
         Order { issuer, number, at: 0, how: How::Hard, awaited: false, what: What::All }
@@ -237,8 +239,14 @@ mod tests {
         Journal::open(Some(directory)).expect("a directory")
     }
 
+    /// No other process begins meanwhile.
+    fn alone() -> RwLockReadGuard<'static, ()> {
+        FORKING.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
     #[test]
     fn a_restart_goes_on_where_the_last_write_was() {
+        let _alone = alone();
         let directory = tempfile::tempdir().expect("a directory");
         let (mut journal, found) = open(directory.path());
         assert_eq!(found, Found::Nothing);
@@ -256,6 +264,7 @@ mod tests {
 
     #[test]
     fn a_second_process_has_an_issuer_of_its_own_and_takes_over_what_the_first_did_not_publish() {
+        let _alone = alone();
         let directory = tempfile::tempdir().expect("a directory");
         let (mut first, _) = open(directory.path());
         let issuer = first.held.issuer;
@@ -276,6 +285,7 @@ mod tests {
 
     #[test]
     fn a_damaged_journal_is_replaced_under_a_new_issuer() {
+        let _alone = alone();
         let directory = tempfile::tempdir().expect("a directory");
         let (journal, _) = open(directory.path());
         let issuer = journal.held.issuer;
@@ -292,6 +302,7 @@ mod tests {
 
     #[test]
     fn a_journal_does_not_grow_without_end() {
+        let _alone = alone();
         let directory = tempfile::tempdir().expect("a directory");
         let (mut journal, _) = open(directory.path());
         for _ in 0..5_000 {

@@ -1,6 +1,6 @@
 //! Three nodes in this process and a real `redis-server`: each fault that must be survived is a test.
 
-mod engine;
+pub(crate) mod engine;
 mod relay;
 mod node;
 mod faults;

@@ -5,6 +5,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -97,10 +98,14 @@ impl Engine {
     }
 }
 
+/// A process that is about to become an engine holds this one's locks of files for a moment. Whoever looks at such a lock reads this.
+pub(crate) static FORKING: RwLock<()> = RwLock::new(());
+
 fn launch(port: u16, directory: &TempDir, options: &[String]) -> Child {
     let mut command = Command::new("redis-server");
     command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--dir"]);
     command.arg(directory.path()).args(options).stdout(Stdio::null()).stderr(Stdio::null());
+    let _alone = FORKING.write().unwrap_or_else(PoisonError::into_inner);
     command.spawn().expect("redis-server is installed")
 }
 
