@@ -312,6 +312,8 @@ mod tests {
         // What a request without credentials got may not be stored.
         let refused = std::iter::once((90, "", 0)).chain(members(500, 20).skip(1));
         assert!(proof("", refused).0.is_empty());
+        let all_refused = std::iter::once((90, "", 0)).chain((0..500).map(|pair| (pair % 20, SESSION, 0)));
+        assert!(proof("", all_refused).0.is_empty());
     }
 
     #[test]

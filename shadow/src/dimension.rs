@@ -398,6 +398,18 @@ mod tests {
     }
 
     #[test]
+    fn a_session_and_a_cookie_of_many_values_are_personal_and_those_of_analytics_and_of_few_are_not() {
+        let (key, mut dimensions) = (Key::from_seed(1), Dimensions::new());
+        for client in (0..40).cycle().take(120) {
+            let cookie = format!("session=1; _ga=g{client}; own=o{client}; theme=t{}", client % 2);
+            let fields = std::iter::once((&b"cookie"[..], cookie.as_bytes()));
+            dimensions.read(&key, &request(None, 1), fields);
+        }
+        let personal = dimensions.list.iter().filter(|of| of.sort == Sort::Cookie && of.is_personal(40));
+        assert_eq!(personal.map(Dimension::label).collect::<Vec<_>>(), ["cookie session", "cookie own"]);
+    }
+
+    #[test]
     fn an_id_of_each_request_is_unique_and_a_session_is_not() {
         let (key, mut dimensions) = (Key::from_seed(1), Dimensions::new());
         for number in 0..400 {

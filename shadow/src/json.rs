@@ -304,6 +304,12 @@ mod tests {
         assert_ne!(one.unordered, mixed.unordered);
         assert_ne!(of(r#"{"a":"1"}"#), of(r#"{"a":1}"#));
         assert_ne!(of("[]"), of("{}"));
+        let orders = |text: &str| digest(text, 3).map(|(_, marks)| marks);
+        assert_eq!(
+            orders(r#"{"a":[1,2],"b":[2,1],"c":[1],"d":[]}"#),
+            Some(2),
+            "each list of several has its own"
+        );
         assert_ne!(of("[[1],[2]]").unordered, of("[[1,2],[]]").unordered);
     }
 

@@ -158,6 +158,15 @@ mod tests {
     }
 
     #[test]
+    fn what_a_request_gets_is_stored_only_if_its_credentials_are_open_or_part_of_the_key() {
+        let plan = Plan { harmless: 0b011, open: 0b001, selected: 0b100, ..Plan::default() };
+        for (values, stores) in [([0, 0, 0], true), ([1, 0, 1], true), ([0, 1, 0], false), ([1, 1, 1], false)]
+        {
+            assert_eq!(plan.stores(0b111, &values), stores, "{values:?}");
+        }
+    }
+
+    #[test]
     fn what_names_a_client_is_never_part_of_the_key_but_passed_on() {
         let (plan, selected, bypassed) = learned(|client| client);
         assert_eq!((selected, bypassed, plan.blocked), (Vec::new(), vec!["cookie session".to_owned()], 0));

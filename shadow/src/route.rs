@@ -447,3 +447,19 @@ impl Route {
             + 1_600
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_leak_is_remembered_when_more_requests_share_and_forgotten_with_other_keys() {
+        let mut route = Route::new(0, 0);
+        (route.confirmed, route.evidence[6].leaks) = (1, 2);
+        let shared = Plan { harmless: 1 << 5, ..route.plan };
+        route.adopt(shared);
+        assert_eq!((route.confirmed, route.earlier[6].leaks, route.evidence[6].leaks), (1, 2, 0));
+        route.adopt(Plan { selected: 1 << 6, ..shared });
+        assert_eq!((route.confirmed, route.earlier[6].leaks), (0, 0));
+    }
+}
