@@ -21,17 +21,17 @@ const PIECE: usize = 16 * 1024;
 pub(super) struct Upward {
     piece: Vec<u8>,
     sent: usize,
-    source: Source,
+    source: BodySource,
 }
 
 /// Where the pieces behind this one come from.
-enum Source {
+enum BodySource {
     Client,
-    File { file: Arc<File>, at: u64, length: u64, reading: Option<Reading> },
+    File { file: Arc<File>, at: u64, length: u64, reading: Option<FileReading> },
     Ended,
 }
 
-type Reading = Pin<Box<dyn Future<Output = io::Result<Vec<u8>>>>>;
+type FileReading = Pin<Box<dyn Future<Output = io::Result<Vec<u8>>>>>;
 
 pub(super) enum Stuck {
     Client(ClientFailure),
@@ -48,13 +48,13 @@ impl Upward {
         let behind = |bytes: &[u8]| bytes.get(sent as usize..).unwrap_or_default().to_vec();
         let (piece, source) = match body {
             RequestBody::None => return None,
-            RequestBody::Memory(bytes) => (behind(bytes), Source::Ended),
+            RequestBody::Memory(bytes) => (behind(bytes), BodySource::Ended),
             RequestBody::File(file, length) => {
                 let file = Arc::clone(file);
-                (Vec::new(), Source::File { file, at: sent, length: *length, reading: None })
+                (Vec::new(), BodySource::File { file, at: sent, length: *length, reading: None })
             }
-            RequestBody::Stream { begun: true, rest, .. } => (rest.clone(), Source::Client),
-            RequestBody::Stream { begun: false, first, .. } => (behind(first), Source::Client),
+            RequestBody::Stream { begun: true, rest, .. } => (rest.clone(), BodySource::Client),
+            RequestBody::Stream { begun: false, first, .. } => (behind(first), BodySource::Client),
         };
         Some(Upward { piece, sent: 0, source })
     }
@@ -70,7 +70,7 @@ impl Upward {
             if self.piece.is_empty() {
                 ready!(self.poll_piece(context, client, request))?;
             }
-            let (rest, is_last) = (&self.piece[self.sent..], matches!(self.source, Source::Ended));
+            let (rest, is_last) = (&self.piece[self.sent..], matches!(self.source, BodySource::Ended));
             match ready!(connection.poll_send_piece(context, rest, is_last, timeout)) {
                 Ok(count) => self.sent += count,
                 Err(error @ ExchangeError::SendTimeout) => return Poll::Ready(Err(Stuck::Upstream(error))),
@@ -96,8 +96,8 @@ impl Upward {
         request: &mut Request,
     ) -> Poll<Result<(), Stuck>> {
         match &mut self.source {
-            Source::Ended => {}
-            Source::Client => {
+            BodySource::Ended => {}
+            BodySource::Client => {
                 self.piece = buffers::take();
                 let read = client.poll_body_within(context, request, &mut self.piece, PIECE);
                 if read.is_pending() {
@@ -105,10 +105,10 @@ impl Upward {
                     buffers::give(std::mem::take(&mut self.piece));
                 }
                 if ready!(read).map_err(Stuck::Client)? == BodyProgress::End {
-                    self.source = Source::Ended;
+                    self.source = BodySource::Ended;
                 }
             }
-            Source::File { file, at, length, reading } => {
+            BodySource::File { file, at, length, reading } => {
                 let size = (*length - *at).min(PIECE as u64);
                 let read = reading.get_or_insert_with(|| {
                     let (file, at) = (Arc::clone(file), *at);
@@ -118,7 +118,7 @@ impl Upward {
                 self.piece = read.map_err(|error| Stuck::Upstream(ExchangeError::Write(error)))?;
                 (*reading, *at) = (None, *at + size);
                 if at == length {
-                    self.source = Source::Ended;
+                    self.source = BodySource::Ended;
                 }
             }
         }

@@ -26,13 +26,15 @@ pub enum Followed {
     Client(ClientFailure),
 }
 
-/// `trailers` are asked for once the body has ended: they are not stored, and only for the client whose request it was.
+/// Asked once the body has ended: trailers are not stored, and only for the client whose request it was.
+type TrailersOf<'a> = &'a dyn Fn(&mut Request) -> Option<Headers>;
+
 pub async fn serve(
     request: &mut Request,
     client: &mut Client,
     follower: Follower,
     age: Option<u64>,
-    trailers: &dyn Fn(&mut Request) -> Option<Headers>,
+    trailers: TrailersOf<'_>,
 ) -> Followed {
     let stored = follower.head().clone();
     let offer = Offer {
@@ -75,7 +77,7 @@ async fn pass(
     request: &mut Request,
     client: &mut Client,
     mut follower: Follower,
-    (is_part, trailers): (bool, &dyn Fn(&mut Request) -> Option<Headers>),
+    (is_part, trailers): (bool, TrailersOf<'_>),
 ) -> Result<(), ClientFailure> {
     // Who wants the whole is told that it was whole: it waits for the fill's own end.
     while !(is_part && client.has_all()) {
