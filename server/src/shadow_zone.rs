@@ -99,7 +99,7 @@ impl ShadowZone {
         u32::try_from(at).unwrap_or(u32::MAX)
     }
 
-    /// From now on, some requests with credentials are sent once more without them, at most [`PROBES`] in a second.
+    /// From now on, some requests with credentials are sent once more without them, at most 10 in a second.
     pub fn probe(&self) {
         self.lock().shadow.allow_probes(PROBES);
     }
