@@ -11,6 +11,10 @@ use crate::pairs::Pairs;
 use crate::request::{Request, arguments};
 use crate::variance;
 
+/// Of pairs that differ in a dimension that is the reason, at least this share has different responses. If fewer have, it may only
+/// tell one client from others, whose responses are its own.
+const LEAST_RATE: f64 = 0.1;
+
 /// Sets of dimensions as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Plan {
@@ -47,6 +51,7 @@ impl Plan {
             match dimension.role(of.clients) {
                 // Arguments are part of the key anyway.
                 _ if dimension.sort == Sort::Argument => {}
+                Role::Selector if finding.table.rate_with() < LEAST_RATE => plan.blocked |= bit,
                 Role::Selector if dimension.has_variable() => plan.selected |= bit,
                 // Requests with a credential are passed on.
                 _ if dimension.is_credential() && dimension.sort != Sort::Field => {}

@@ -77,10 +77,14 @@ struct Doubt {
     at: u64,
 }
 
+/// A cache for one key.
+#[derive(Default)]
 struct Variant {
     key: u64,
     stored: [Stored; SIMULATED],
     doubt: Option<Doubt>,
+    /// The same if all requests stored what they get: those that do not store are compared with each other as well.
+    of_all: Option<Box<Variant>>,
 }
 
 pub(crate) struct Entry {
@@ -191,31 +195,66 @@ impl Entry {
                 return Step::default();
             }
             None => {
-                self.variants.push(Variant { key, stored: [Stored::default(); SIMULATED], doubt: None });
+                self.variants.push(Variant { key, ..Variant::default() });
                 self.variants.len() - 1
             }
         };
         let variant = &mut self.variants[at];
-        let mut step = variant.settle(seen, meaning, evidence);
-        let may_store =
-            is_open && seen.is_storable && (self.invalidated.0 != key || seen.sent >= self.invalidated.1);
-        for (lifetime, outcomes) in evidence.iter_mut().enumerate() {
-            let stored = variant.stored[lifetime];
-            // Clients that were counted in another way cannot be compared: it is stored again.
-            if stored.until > seen.sent && stored.client % 2 == seen.client % 2 {
+        let may_store = seen.is_storable && (self.invalidated.0 != key || seen.sent >= self.invalidated.1);
+        let mut step = variant.pass(
+            seen,
+            meaning,
+            may_store && is_open,
+            |lifetime, stored, outcomes| {
                 self.hits[lifetime] += 1;
                 outcomes.hits += 1;
                 outcomes.shared += u64::from(is_shared && stored.client != seen.client);
+            },
+            evidence,
+        );
+        if !is_open || variant.of_all.is_some() {
+            let (mut all, of_all) = (Evidence::default(), variant.of_all.get_or_insert_default());
+            step.is_leak |= of_all.pass(seen, meaning, may_store, |_, _, _| {}, &mut all).is_leak;
+            evidence.iter_mut().zip(all).for_each(|(outcomes, of)| outcomes.leaks += of.leaks);
+        }
+        step
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        let seen: usize = self.seen.iter().map(Seen::bytes).sum();
+        let of_keys = self.comparison.bytes()
+            + self.variants.capacity() * size_of::<Variant>()
+            + self.variants.iter().filter(|of| of.of_all.is_some()).count() * size_of::<Variant>();
+        size_of::<Entry>() + 48 + self.words.len() + seen + of_keys
+    }
+}
+
+impl Variant {
+    /// Handles a request with this response. `hit`: what is counted for each hit, by its lifetime.
+    fn pass(
+        &mut self,
+        seen: &Seen,
+        meaning: u64,
+        may_store: bool,
+        mut hit: impl FnMut(usize, &Stored, &mut Outcomes),
+        evidence: &mut Evidence,
+    ) -> Step {
+        let mut step = self.settle(seen, meaning, evidence);
+        for (lifetime, outcomes) in evidence.iter_mut().enumerate() {
+            let stored = self.stored[lifetime];
+            // Clients that were counted in another way cannot be compared: it is stored again.
+            if stored.until > seen.sent && stored.client % 2 == seen.client % 2 {
+                hit(lifetime, &stored, outcomes);
                 // A response that was on its way while the stored one arrived may be the older one.
                 if stored.meaning != meaning && seen.sent >= stored.at {
                     step.is_change = true;
-                    variant.is_wrong(lifetime, stored, seen, meaning, outcomes);
+                    self.is_wrong(lifetime, stored, seen, meaning, outcomes);
                 }
                 continue;
             }
             let seconds = LIFETIMES.get(lifetime).copied().or(seen.explicit);
             if let Some(seconds) = seconds.filter(|_| may_store) {
-                variant.stored[lifetime] = Stored {
+                self.stored[lifetime] = Stored {
                     at: seen.at,
                     until: seen.at + u64::from(seconds) * 1_000,
                     meaning,
@@ -228,14 +267,6 @@ impl Entry {
         step
     }
 
-    pub(crate) fn bytes(&self) -> usize {
-        let seen: usize = self.seen.iter().map(Seen::bytes).sum();
-        let of_keys = self.comparison.bytes() + self.variants.capacity() * size_of::<Variant>();
-        size_of::<Entry>() + 48 + self.words.len() + seen + of_keys
-    }
-}
-
-impl Variant {
     fn is_wrong(
         &mut self,
         lifetime: usize,
@@ -338,6 +369,16 @@ mod tests {
         assert_eq!((own.leaks, own.stale), (0, 1), "one client alone tells of no leak");
         let (open, _) = outcomes(&[(100, 1, 7), (115, 2, 8)]);
         assert_eq!((open.leaks, open.stale), (0, 1), "what nothing has settled is stale");
+    }
+
+    #[test]
+    fn a_leak_between_clients_whose_responses_are_not_stored_is_found() {
+        let (mut entry, mut evidence) = (Entry::new(1, Box::default(), 0), Evidence::default());
+        let mut is_leak = false;
+        for (second, client, meaning) in [(100, 1, 7), (102, 2, 8), (104, 1, 7)] {
+            is_leak |= entry.simulate(7, false, &seen(second, client), meaning, &mut evidence).is_leak;
+        }
+        assert!(is_leak && (evidence[SIXTY].hits, evidence[SIXTY].leaks) == (0, 1));
     }
 
     #[test]
