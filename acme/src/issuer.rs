@@ -5,6 +5,7 @@
 
 use crate::account::register;
 use crate::certificate::{Issuance, names};
+use crate::chance::chance;
 use crate::failure::{AcmeFailure, Retry};
 use crate::key::{self, SigningKey};
 use crate::order::{self, obtain};
@@ -14,11 +15,10 @@ use crate::session::Session;
 use crate::setup::{IssuerSetup, Wanted, lock};
 use crate::state::{KnownAccount, StateLock};
 use crate::transport::Transport;
-use crate::waiting::{chance, pause};
 use millstream_conf::model::{AccountKey, KeyKind, Level};
 use millstream_net::clock;
 use millstream_net::resolver::Resolver;
-use millstream_net::timer::{Deadline, with_deadline};
+use millstream_net::timer::{pause, within};
 use millstream_net::tls::Challenges;
 use millstream_telemetry::error_log::ErrorLogs;
 use std::cell::RefCell;
@@ -151,10 +151,8 @@ impl Issuer {
                 self.look(&session, *at).await;
                 continue;
             }
-            let mut deadline = Deadline::new();
-            deadline.set(clock::now() + PATIENCE);
             let asking = Box::pin(self.ask(&mut session, *at));
-            let outcome = with_deadline(&mut deadline, asking).await;
+            let outcome = within(PATIENCE, asking).await;
             match outcome.unwrap_or(Err(AcmeFailure::TimedOut("issue the certificate"))) {
                 Ok(issuance) => {
                     self.succeed(*at, &issuance);

@@ -6,7 +6,7 @@
 
 #![forbid(unsafe_code)]
 
-mod waiting;
+mod chance;
 mod failure;
 mod key;
 mod jws;

@@ -15,8 +15,7 @@ use crate::transport::Reply;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use millstream_conf::model::{AcmeCertificate, AcmeIdentifier, AcmeIssuer};
-use millstream_net::clock;
-use millstream_net::timer::Deadline;
+use millstream_net::timer::pause;
 use millstream_net::tls::{Challenges, OpenChallenge};
 use serde::Deserialize;
 use serde_json::json;
@@ -219,9 +218,7 @@ async fn settled<T: serde::de::DeserializeOwned>(
             return Ok(state);
         }
         let said = reply.retry_after().filter(|_| look > 0).unwrap_or_default();
-        let mut moment = Deadline::new();
-        moment.set(clock::now() + wait.max(said).min(LONGEST_WAIT));
-        moment.passed().await;
+        pause(wait.max(said).min(LONGEST_WAIT)).await;
         wait *= 2;
     }
     Err(AcmeFailure::TimedOut("complete the order"))

@@ -3,15 +3,16 @@
 //! One task does it for each certificate, whichever servers have it; a handshake never waits for it. It is asked for anew ahead of its end, and what has ended
 //! is sent no more. Before: `ocsp`, which judges; next: `pace`, which decides when, and `millstream`'s `app/src/stapling.rs`, the thread.
 
+use crate::chance::chance;
 use crate::failure::AcmeFailure;
 use crate::ocsp::{OcspFailure, OcspQuestion, responder};
 use crate::transport::{self, Question};
-use crate::waiting::{chance, pause};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use millstream_conf::model::{Level, Stapling, WebUrl};
 use millstream_net::clock;
 use millstream_net::resolver::Resolver;
+use millstream_net::timer::pause;
 use millstream_net::tls::{CertificateDer, CertificateIssuer, Leaf, ServerTls};
 use millstream_telemetry::error_log::ErrorLogs;
 use millstream_wire::Method;

@@ -11,7 +11,7 @@ use millstream_net::connect::connect;
 use millstream_net::resolve::resolve;
 use millstream_net::resolver::Resolver;
 use millstream_net::stream::Stream;
-use millstream_net::timer::{Deadline, with_deadline};
+use millstream_net::timer::within;
 use millstream_net::tls::{TlsConnector, TlsError};
 use millstream_wire::Method;
 use millstream_wire::h1::chunked::{Decoder, Event};
@@ -107,14 +107,12 @@ impl Transport {
     pub(crate) async fn ask(&self, question: &Question<'_>) -> Result<Reply, AcmeFailure> {
         let url = WebUrl::parse(question.url)
             .ok_or(AcmeFailure::Answer("contains an invalid URL: https is required"))?;
-        let mut deadline = Deadline::new();
-        deadline.set(clock::now() + PATIENCE);
         let exchange = Box::pin(async {
             let stream = connect_to(&url, self.resolver.as_ref(), self.resolver_timeout).await?;
             let stream = self.tls.connect(stream, &url.authority).await?;
             exchange(stream, &url, question).await
         });
-        with_deadline(&mut deadline, exchange).await.unwrap_or(Err(AcmeFailure::TimedOut("answer")))
+        within(PATIENCE, exchange).await.unwrap_or(Err(AcmeFailure::TimedOut("answer")))
     }
 }
 
@@ -125,13 +123,11 @@ pub(crate) async fn ask_plainly(
     resolver: Option<&Arc<Resolver>>,
     resolver_timeout: Duration,
 ) -> Result<Reply, AcmeFailure> {
-    let mut deadline = Deadline::new();
-    deadline.set(clock::now() + PATIENCE);
     let exchange = Box::pin(async {
         let stream = connect_to(url, resolver, resolver_timeout).await?;
         exchange(stream, url, question).await
     });
-    with_deadline(&mut deadline, exchange).await.unwrap_or(Err(AcmeFailure::TimedOut("answer")))
+    within(PATIENCE, exchange).await.unwrap_or(Err(AcmeFailure::TimedOut("answer")))
 }
 
 async fn connect_to(

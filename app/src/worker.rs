@@ -9,7 +9,7 @@ use millstream_cache::Now;
 use millstream_conf::model::Level;
 use millstream_net::clock;
 use millstream_net::listener::Listening;
-use millstream_net::timer::{Deadline, with_deadline};
+use millstream_net::timer::{Deadline, pause, within};
 use millstream_server::connection;
 use millstream_server::generation::{Generation, Shared};
 use millstream_server::loop_lag;
@@ -156,9 +156,7 @@ async fn run(
 async fn finish(worker: &Worker, chores: tokio::task::JoinHandle<()>) {
     chores.abort();
     worker.stop(Stage::Stopping);
-    let mut deadline = Deadline::new();
-    deadline.set(clock::now() + LAST_LINES);
-    _ = with_deadline(&mut deadline, worker.until_empty()).await;
+    _ = within(LAST_LINES, worker.until_empty()).await;
     connection::clear_spare();
     flush_logs(worker);
 }
@@ -178,9 +176,7 @@ async fn next_stop(orders: &mut UnboundedReceiver<Order>) {
 }
 
 async fn end_old(worker: Rc<Worker>, timeout: Duration, number: u64) {
-    let mut deadline = Deadline::new();
-    deadline.set(clock::now() + timeout);
-    deadline.passed().await;
+    pause(timeout).await;
     worker.end_those_before(number);
 }
 

@@ -4,11 +4,12 @@
 //! Start reading here; next: `door` for what requests see, `session` for what happens.
 
 use crate::door::Door;
-use crate::member::{Member, pause};
+use crate::member::Member;
 use crate::session::Session;
 use crate::settings::Settings;
 use crate::zone::Zone;
 use millstream_conf::model::Level;
+use millstream_net::timer::pause;
 use millstream_telemetry::error_log::ErrorLogs;
 use std::fmt;
 use std::io;

@@ -8,7 +8,7 @@ use crate::peers::{MARGIN, Peer};
 use crate::settings::{Guard, Settings};
 use crate::standing::Standing;
 use millstream_net::clock;
-use millstream_net::timer::{Deadline, with_deadline};
+use millstream_net::timer::{Deadline, with_deadline, within};
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -287,17 +287,18 @@ impl Publication {
         if door.breaker.is_open(now) {
             return;
         }
-        match with_deadline(&mut deadline(now + door.timeout), receiver).await {
+        match within(door.timeout, receiver).await {
             Ok(_) => door.breaker.succeeded(),
             Err(_) => door.breaker.timed_out(clock::now()),
         }
     }
 
-    /// Waits until no node serves what the order is about, at most `within`.
-    pub async fn reached(self, within: Duration) -> Reached {
+    /// Waits until no node serves what the order is about, at most `longest`.
+    pub async fn reached(self, longest: Duration) -> Reached {
         let Publication { receiver, waiting } = self;
         let door = &waiting.door;
-        let mut deadline = deadline(clock::now() + within);
+        let mut deadline = Deadline::new();
+        deadline.set(clock::now() + longest);
         let placed = match with_deadline(&mut deadline, receiver).await {
             Ok(Ok(placed)) => placed,
             _ => return door.report(None),
@@ -310,12 +311,6 @@ impl Publication {
             }
         }
     }
-}
-
-fn deadline(at: Instant) -> Deadline {
-    let deadline = Deadline::new();
-    deadline.set(at);
-    deadline
 }
 
 impl Door {

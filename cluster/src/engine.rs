@@ -6,11 +6,10 @@
 use crate::settings::{EngineSettings, Sentinel};
 use millstream_conf::model::{HostPort, PeerAddress};
 use millstream_net::address::Address;
-use millstream_net::clock;
 use millstream_net::connect::connect;
 use millstream_net::resolve::resolve;
 use millstream_net::stream::Stream;
-use millstream_net::timer::{Deadline, with_deadline};
+use millstream_net::timer::within;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Cmd, ErrorKind, RedisConnectionInfo, RedisError, Value};
 use std::fmt;
@@ -227,10 +226,8 @@ async fn ask(sentinel: &Sentinel, settings: &EngineSettings) -> Result<Vec<PeerA
     Err(failed)
 }
 
-async fn bounded<F: Future>(within: Duration, future: F) -> Result<F::Output, Failure> {
-    let mut deadline = Deadline::new();
-    deadline.set(clock::now() + within);
-    with_deadline(&mut deadline, future).await.map_err(|_| Failure::Elapsed)
+async fn bounded<F: Future>(wait: Duration, future: F) -> Result<F::Output, Failure> {
+    within(wait, future).await.map_err(|_| Failure::Elapsed)
 }
 
 pub(crate) fn text(value: Value) -> Result<String, Failure> {

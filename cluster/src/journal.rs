@@ -9,9 +9,10 @@ use crate::held::Held;
 use crate::order::{Issuer, Order};
 use crate::record::{self, Decoded};
 use crate::secret::random;
+use millstream_net::records;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -70,18 +71,18 @@ impl Journal {
         let Some(directory) = directory else { return Ok((journal, Found::Nothing)) };
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         journal.lock = lock(directory)?;
-        let Decoded { held, damaged, torn, .. } = match read(&directory.join(NAME))? {
+        let Decoded { held, end } = match records::read(&directory.join(NAME), LONGEST)? {
             Some(bytes) => record::decode(&bytes),
             None => Decoded::default(),
         };
-        let found = match (damaged, held) {
+        let found = match (end.damaged, held) {
             (false, Some(held)) => {
                 journal.held = held;
                 Found::Journal
             }
             (true, _) => Found::Damaged,
             // Cut before its first record was whole.
-            (false, None) if torn => Found::Damaged,
+            (false, None) if end.torn => Found::Damaged,
             (false, None) => Found::Nothing,
         };
         match journal.lock {
@@ -164,7 +165,7 @@ impl Journal {
         if self.lock.is_none() {
             return Ok(false);
         }
-        if let Some(bytes) = read(&directory.join(NAME))?
+        if let Some(bytes) = records::read(&directory.join(NAME), LONGEST)?
             && let Some(other) = record::decode(&bytes).held
         {
             let missing = other.orders().filter(|(place, _)| place.is_none());
@@ -206,21 +207,6 @@ fn lock(directory: &Path) -> io::Result<Option<File>> {
         Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
         Err(error) => Err(error.into()),
     }
-}
-
-/// `None` if there is no file.
-fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let mut bytes = Vec::new();
-    file.take(LONGEST + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LONGEST {
-        return Err(io::ErrorKind::FileTooLarge.into());
-    }
-    Ok(Some(bytes))
 }
 
 #[cfg(test)]

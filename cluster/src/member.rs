@@ -13,7 +13,7 @@ use crate::secret::{Kind, Seal, Secret};
 use crate::settings::Settings;
 use crate::zone::Zone;
 use millstream_conf::model::Level;
-use millstream_net::timer::Deadline;
+use millstream_net::timer::pause;
 use millstream_net::{blocking, clock};
 use millstream_telemetry::error_log::ErrorLogs;
 use std::cell::{Cell, RefCell};
@@ -266,10 +266,4 @@ impl Member {
     pub(crate) async fn line(&self) -> Result<engine::Line, Failure> {
         engine::open(&self.settings.engine).await
     }
-}
-
-pub(crate) async fn pause(wait: Duration) {
-    let mut deadline = Deadline::new();
-    deadline.set(clock::now() + wait);
-    deadline.passed().await;
 }

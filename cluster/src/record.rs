@@ -1,7 +1,7 @@
-//! The bytes of a journal: records, each with its length and checksum.
+//! The bytes of a journal: `net::records`, of two kinds.
 //!
 //! ```text
-//! | magic 12 | record … |   record: | length u32 | CRC u32 of length and the rest | kind u8 | body |
+//! | kind u8 | body |
 //! state:  issuer 16, issued u64, published u64, cursor 2 × u64, length u16 and text of the epoch, marks of 25 bytes
 //! order:  sequence number u64 (0: in no log), the order
 //! ```
@@ -11,16 +11,17 @@ use crate::epoch::Epoch;
 use crate::held::{Cursor, Held};
 use crate::marks::{Mark, Marks};
 use crate::order::{self, Issuer, Order};
+use millstream_net::records::{self, Magic, RecordsEnd};
 
-pub(crate) const MAGIC: &[u8; 12] = b"MILLCLUS\x01\0\0\0";
-const FRAME: usize = 8;
+const MAGIC: &Magic = b"MILLCLUS\x01\0\0\0";
 /// A state with all marks is shorter, and so is an order.
 const LONGEST: usize = order::LONGEST + 1024;
 const STATE: u8 = 1;
 const ORDER: u8 = 2;
 
 pub(crate) fn state(held: &Held, out: &mut Vec<u8>) {
-    framed(STATE, out, |out| {
+    records::append(out, |out| {
+        out.push(STATE);
         out.extend_from_slice(&held.issuer.0);
         for number in [held.issued, held.published, held.cursor.epoch, held.cursor.sequence] {
             out.extend_from_slice(&number.to_le_bytes());
@@ -37,7 +38,8 @@ pub(crate) fn state(held: &Held, out: &mut Vec<u8>) {
 }
 
 pub(crate) fn order(place: Option<u64>, order: &Order, out: &mut Vec<u8>) {
-    framed(ORDER, out, |out| {
+    records::append(out, |out| {
+        out.push(ORDER);
         out.extend_from_slice(&place.unwrap_or(0).to_le_bytes());
         out.extend_from_slice(&order.encode());
     });
@@ -50,50 +52,22 @@ pub(crate) fn whole(held: &Held) -> Vec<u8> {
     bytes
 }
 
-fn framed(kind: u8, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
-    let start = out.len();
-    out.extend_from_slice(&[0; FRAME]);
-    out.push(kind);
-    write(out);
-    let length = (out.len() - start - FRAME) as u32;
-    out[start..start + 4].copy_from_slice(&length.to_le_bytes());
-    let sum = checksum(&out[start..]).to_le_bytes();
-    out[start + 4..start + FRAME].copy_from_slice(&sum);
-}
-
-/// Its own four bytes left out.
-fn checksum(record: &[u8]) -> u32 {
-    let mut sum = crc32fast::Hasher::new();
-    sum.update(&record[..4]);
-    sum.update(&record[FRAME..]);
-    sum.finalize()
-}
-
 enum Record {
     State(Held),
     Order(Option<u64>, Order),
 }
 
-fn record(bytes: &[u8]) -> Option<(Record, usize)> {
-    let (length, rest) = bytes.split_first_chunk::<4>()?;
-    let length = u32::from_le_bytes(*length) as usize;
-    let (sum, rest) = rest.split_first_chunk::<4>()?;
-    let payload = rest.get(..length).filter(|_| length <= LONGEST)?;
-    let whole = &bytes[..FRAME + length];
-    if checksum(whole).to_le_bytes() != *sum {
-        return None;
-    }
+fn record(payload: &[u8]) -> Option<Record> {
     let (kind, body) = payload.split_first()?;
-    let record = match *kind {
-        STATE => Record::State(read_state(body)?),
+    match *kind {
+        STATE => Some(Record::State(read_state(body)?)),
         ORDER => {
             let (place, rest) = body.split_first_chunk::<8>()?;
             let place = u64::from_le_bytes(*place);
-            Record::Order((place > 0).then_some(place), Order::decode(rest)?)
+            Some(Record::Order((place > 0).then_some(place), Order::decode(rest)?))
         }
-        _ => return None,
-    };
-    Some((record, whole.len()))
+        _ => None,
+    }
 }
 
 fn read_state(body: &[u8]) -> Option<Held> {
@@ -122,38 +96,29 @@ fn read_state(body: &[u8]) -> Option<Held> {
 pub(crate) struct Decoded {
     /// `None` without a state.
     pub(crate) held: Option<Held>,
-    pub(crate) records: usize,
-    /// It ends in the middle of a record.
-    pub(crate) torn: bool,
-    /// Something before its end cannot be read.
-    pub(crate) damaged: bool,
+    pub(crate) end: RecordsEnd,
 }
 
 pub(crate) fn decode(bytes: &[u8]) -> Decoded {
-    let mut decoded = Decoded::default();
-    let Some(mut rest) = bytes.strip_prefix(MAGIC) else {
-        return Decoded { damaged: true, ..decoded };
-    };
-    while let Some((record, length)) = record(rest) {
-        rest = &rest[length..];
-        decoded.records += 1;
-        match (record, &mut decoded.held) {
+    let mut held: Option<Held> = None;
+    let mut is_headless = false;
+    let mut end = records::decode(bytes, MAGIC, LONGEST, |payload| {
+        match (record(payload)?, &mut held) {
             (Record::State(state), Some(held)) => held.take_state(state),
             (Record::State(state), none) => *none = Some(state),
             (Record::Order(place, order), Some(held)) => held.add(place, order),
-            (Record::Order(..), None) => decoded.damaged = true,
+            (Record::Order(..), None) => is_headless = true,
         }
-    }
-    decoded.torn = !rest.is_empty();
-    // A whole record behind a bad one shows that it was not torn.
-    decoded.damaged |= (1..rest.len()).any(|from| record(&rest[from..]).is_some());
-    if let Some(held) = &mut decoded.held {
+        Some(())
+    });
+    end.damaged |= is_headless;
+    if let Some(held) = &mut held {
         let own = held.issuer;
         let last =
             held.orders().filter(|(_, order)| order.issuer == own).map(|(_, order)| order.number).max();
         held.issued = held.issued.max(last.unwrap_or(0));
     }
-    decoded
+    Decoded { held, end }
 }
 
 #[cfg(test)]
@@ -191,7 +156,7 @@ mod tests {
         let (held, bytes) = held();
         for bytes in [bytes, whole(&held)] {
             let decoded = decode(&bytes);
-            assert!(!decoded.torn && !decoded.damaged);
+            assert!(decoded.end == RecordsEnd::default());
             assert_eq!(decoded.held, Some(held.clone()));
         }
     }
@@ -200,13 +165,13 @@ mod tests {
     fn a_journal_cut_at_any_byte_is_torn_and_a_flipped_bit_before_its_end_is_damage() {
         let (_, bytes) = held();
         for cut in MAGIC.len()..bytes.len() {
-            assert!(!decode(&bytes[..cut]).damaged, "{cut}");
+            assert!(!decode(&bytes[..cut]).end.damaged, "{cut}");
         }
-        let last = bytes.len() - FRAME - 1 - 16 - 34 - 17 - 25;
+        let last = bytes.len() - records::FRAME - 1 - 16 - 34 - 17 - 25;
         for at in 0..last {
             let mut bytes = bytes.clone();
             bytes[at] ^= 1 << (at % 8);
-            assert!(decode(&bytes).damaged, "{at}");
+            assert!(decode(&bytes).end.damaged, "{at}");
         }
     }
 }

@@ -11,13 +11,14 @@ use crate::bell::Bell;
 use crate::engine::{Failure, Line};
 use crate::epoch::Epoch;
 use crate::held::Cursor;
-use crate::member::{Member, pause};
+use crate::member::Member;
 use crate::order::Issuer;
 use crate::script::Seen;
 use crate::secret::Kind;
 use crate::settings::Guard;
 use millstream_conf::model::Level;
 use millstream_net::clock;
+use millstream_net::timer::pause;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 

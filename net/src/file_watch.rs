@@ -205,8 +205,7 @@ fn follow_one(path: &Path, tell: &mut impl FnMut(&Path, &OsStr)) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock;
-    use crate::timer::{Deadline, with_deadline};
+    use crate::timer::within;
     use std::os::unix::fs::symlink;
     use std::time::Duration;
 
@@ -217,9 +216,7 @@ mod tests {
             watch.follow([file]).expect("watched");
             act();
             // What the kernel has to tell is there when the call that caused it is over.
-            let mut deadline = Deadline::new();
-            deadline.set(clock::now() + Duration::from_millis(50));
-            with_deadline(&mut deadline, watch.changed()).await.is_ok()
+            within(Duration::from_millis(50), watch.changed()).await.is_ok()
         })
     }
 

@@ -6,7 +6,7 @@
 
 use crate::clock;
 use crate::stream::Stream;
-use crate::timer::{Deadline, with_deadline};
+use crate::timer::within;
 use bytes::{BufMut, Bytes, BytesMut};
 use h2::Reason;
 use h2::client::SendRequest;
@@ -110,9 +110,7 @@ impl GrpcConnection {
                 _ = &mut connection => return,
                 _ = closed => {}
             }
-            let mut deadline = Deadline::new();
-            deadline.set(clock::now() + GOODBYE);
-            _ = with_deadline(&mut deadline, connection).await;
+            _ = within(GOODBYE, connection).await;
         });
         Ok(GrpcConnection { sender, opened: clock::now(), _open: open })
     }

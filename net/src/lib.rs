@@ -26,6 +26,7 @@ pub mod systemd;
 pub mod address;
 pub mod memory_file;
 pub mod read_file;
+pub mod records;
 pub mod temporary;
 pub mod stream;
 pub mod outlet;

@@ -2,8 +2,8 @@
 //!
 //! At start and reload the blocking form; while running the other, which works on threads of its own.
 
-use crate::timer::{Deadline, with_deadline};
-use crate::{blocking, clock};
+use crate::blocking;
+use crate::timer::within;
 use millstream_conf::model::{HostPort, RESOLVER_TIMEOUT};
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -25,9 +25,7 @@ pub fn resolve_blocking(name: &HostPort) -> io::Result<Vec<SocketAddr>> {
 /// As [`resolve_blocking`], off the caller's event loop and for at most nginx's `resolver_timeout`.
 pub async fn resolve(name: &HostPort) -> io::Result<Vec<SocketAddr>> {
     let name = name.clone();
-    let mut deadline = Deadline::new();
-    deadline.set(clock::now() + RESOLVER_TIMEOUT);
-    with_deadline(&mut deadline, blocking::run_name(move || resolve_blocking(&name))).await?
+    within(RESOLVER_TIMEOUT, blocking::run_name(move || resolve_blocking(&name))).await?
 }
 
 #[cfg(test)]

@@ -5,13 +5,14 @@
 //! what it is set to. The one timer entry is on the heap and made when first waited for.
 //! Next: `stream`, whose reads and writes take one.
 
+use crate::clock;
 use std::cell::Cell;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::time::Sleep;
 
 #[cfg(test)]
@@ -120,4 +121,17 @@ pub async fn with_deadline<F: Future>(deadline: &mut Deadline, future: F) -> Res
         deadline.poll(context).map(|()| Err(Elapsed))
     })
     .await
+}
+
+/// The same for a deadline that nothing else needs: `wait` from now.
+pub async fn within<F: Future>(wait: Duration, future: F) -> Result<F::Output, Elapsed> {
+    let mut deadline = Deadline::new();
+    deadline.set(clock::now() + wait);
+    with_deadline(&mut deadline, future).await
+}
+
+pub async fn pause(wait: Duration) {
+    let mut deadline = Deadline::new();
+    deadline.set(clock::now() + wait);
+    deadline.passed().await;
 }

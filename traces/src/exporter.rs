@@ -12,7 +12,7 @@ use crate::outage::{News, Outage};
 use crate::queue::{SpanQueue, SpanSink};
 use millstream_conf::model::{Level, OtelExporter, OtelResource};
 use millstream_net::clock;
-use millstream_net::timer::{Deadline, with_deadline};
+use millstream_net::timer::{Deadline, with_deadline, within};
 use millstream_net::tls::{TlsConnector, TlsError};
 use millstream_telemetry::error_log::ErrorLogs;
 use millstream_telemetry::metrics::{Counter, Snapshot, WorkerMetrics};
@@ -169,9 +169,7 @@ struct Carrier {
 
 impl Carrier {
     async fn export(&mut self, message: &[u8]) -> Result<(), ExportFailure> {
-        let mut deadline = Deadline::new();
-        deadline.set(clock::now() + EXPORT_TIMEOUT);
-        match with_deadline(&mut deadline, self.collector.export(message)).await {
+        match within(EXPORT_TIMEOUT, self.collector.export(message)).await {
             Ok(outcome) => outcome,
             Err(_) => Err(ExportFailure::TimedOut),
         }

@@ -7,8 +7,9 @@
 
 use super::rule::{self, Cause, MAGIC, Rule};
 use super::{How, Purges};
+use millstream_net::records;
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -67,14 +68,14 @@ impl Journal {
     ) -> (Journal, io::Result<()>) {
         let mut state = InFile { file: None, records: 0, written: 0 };
         let path = directory.join(cause.name());
-        let read = read(&path).and_then(|read| {
+        let read = records::read(&path, LONGEST).and_then(|read| {
             let Some(bytes) = read else { return Ok(false) };
             let decoded = rule::decode(&bytes);
             purges.restore(&decoded.rules);
             state.records = decoded.rules.len();
-            match decoded.damaged {
+            match decoded.end.damaged {
                 true => Err(io::Error::new(io::ErrorKind::InvalidData, "the purge journal is damaged")),
-                false => Ok(!decoded.torn),
+                false => Ok(!decoded.end.torn),
             }
         });
         let whole = match read {
@@ -148,7 +149,7 @@ impl InFile {
     fn rewrite(&mut self, directory: &Path, cause: Cause, purges: &Purges) -> io::Result<()> {
         self.file = None;
         let path = directory.join(cause.name());
-        if let Ok(Some(bytes)) = read(&path) {
+        if let Ok(Some(bytes)) = records::read(&path, LONGEST) {
             purges.restore(&rule::decode(&bytes).rules);
         }
         let rules = purges.rules().list(cause);
@@ -168,21 +169,6 @@ impl InFile {
         (self.file, self.records) = (Some(file), rules.len());
         Ok(())
     }
-}
-
-/// `None` if there is no file.
-fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let mut bytes = Vec::new();
-    file.take(LONGEST + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LONGEST {
-        return Err(io::ErrorKind::FileTooLarge.into());
-    }
-    Ok(Some(bytes))
 }
 
 /// What these locks guard is consistent between any two statements that could panic.

@@ -1,19 +1,18 @@
 //! One rule, and its bytes in the journal.
 //!
 //! ```text
-//! | length u32 | CRC u32 of length and the rest | number u64 | moment i64 | how u8 | scope u8 | prefix, 8 bytes or none |
+//! | number u64 | moment i64 | how u8 | scope u8 | prefix, 8 bytes or none |
 //! ```
-//! All numbers are little-endian. It does no I/O; no bytes make it panic. Next: `rules`.
+//! All numbers are little-endian; each rule is one of `net::records`. It does no I/O. Next: `rules`.
 
 use super::How;
 use crate::key;
+use millstream_net::records::{self, Magic, RecordsEnd};
 
 /// In bytes; no key has a longer text.
 pub(crate) const LONGEST_PREFIX: usize = 8 * 1024;
 /// Magic and version of every journal.
-pub(super) const MAGIC: &[u8; 12] = b"MILLPURG\x01\0\0\0";
-/// Length and checksum.
-const FRAME: usize = 8;
+pub(super) const MAGIC: &Magic = b"MILLPURG\x01\0\0\0";
 /// Number, moment, how, scope.
 const FIXED: usize = 18;
 
@@ -74,27 +73,16 @@ impl Rule {
             Scope::AllPieces => (4, &[]),
             Scope::Pieces(number) => (5, &number.to_le_bytes()),
         };
-        let start = out.len();
-        out.extend_from_slice(&((FIXED + bytes.len()) as u32).to_le_bytes());
-        out.extend_from_slice(&[0; 4]);
-        out.extend_from_slice(&self.number.to_le_bytes());
-        out.extend_from_slice(&self.at.to_le_bytes());
-        out.push(u8::from(self.how == How::Soft));
-        out.push(scope);
-        out.extend_from_slice(bytes);
-        let sum = checksum(&out[start..]).to_le_bytes();
-        out[start + 4..start + FRAME].copy_from_slice(&sum);
+        records::append(out, |out| {
+            out.extend_from_slice(&self.number.to_le_bytes());
+            out.extend_from_slice(&self.at.to_le_bytes());
+            out.push(u8::from(self.how == How::Soft));
+            out.push(scope);
+            out.extend_from_slice(bytes);
+        });
     }
 
-    /// Also returns its length; `None` unless the bytes begin with a whole rule.
-    fn decode(bytes: &[u8]) -> Option<(Rule, usize)> {
-        let (length, rest) = bytes.split_first_chunk::<4>()?;
-        let length = u32::from_le_bytes(*length) as usize;
-        if !(FIXED..=FIXED + LONGEST_PREFIX).contains(&length) {
-            return None;
-        }
-        let (sum, rest) = rest.split_first_chunk::<4>()?;
-        let payload = rest.get(..length)?;
+    fn decode(payload: &[u8]) -> Option<Rule> {
         let (number, payload) = payload.split_first_chunk::<8>()?;
         let (at, payload) = payload.split_first_chunk::<8>()?;
         let ([how, scope], payload) = payload.split_first_chunk::<2>()?;
@@ -113,40 +101,22 @@ impl Rule {
             5 => Scope::Pieces(eight()?),
             _ => return None,
         };
-        let whole = &bytes[..FRAME + length];
-        let rule = Rule { number: u64::from_le_bytes(*number), at: i64::from_le_bytes(*at), how, scope };
-        (checksum(whole).to_le_bytes() == *sum).then_some((rule, whole.len()))
+        Some(Rule { number: u64::from_le_bytes(*number), at: i64::from_le_bytes(*at), how, scope })
     }
-}
-
-/// Its own four bytes left out.
-fn checksum(record: &[u8]) -> u32 {
-    let mut sum = crc32fast::Hasher::new();
-    sum.update(&record[..4]);
-    sum.update(&record[FRAME..]);
-    sum.finalize()
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Decoded {
     pub(super) rules: Vec<Rule>,
-    /// It ends in the middle of a record: of a purge that was never acknowledged.
-    pub(super) torn: bool,
-    /// Something before its end cannot be read, so a promised purge may be missing.
-    pub(super) damaged: bool,
+    /// What was cut is a purge that was never acknowledged; what is damaged may be a promised one.
+    pub(super) end: RecordsEnd,
 }
 
 pub(super) fn decode(bytes: &[u8]) -> Decoded {
-    let mut decoded = Decoded::default();
-    let Some(mut rest) = bytes.strip_prefix(MAGIC) else {
-        return Decoded { damaged: true, ..decoded };
-    };
-    while let Some((rule, length)) = Rule::decode(rest) {
-        decoded.rules.push(rule);
-        rest = &rest[length..];
-    }
-    decoded.torn = !rest.is_empty();
-    // Whatever follows a torn record was never promised; a whole one behind a bad one says that it was not torn.
-    decoded.damaged = (1..rest.len()).any(|from| Rule::decode(&rest[from..]).is_some());
-    decoded
+    let mut rules = Vec::new();
+    let end = records::decode(bytes, MAGIC, FIXED + LONGEST_PREFIX, |payload| {
+        rules.push(Rule::decode(payload)?);
+        Some(())
+    });
+    Decoded { rules, end }
 }

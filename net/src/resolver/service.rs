@@ -4,7 +4,7 @@
 
 use super::{NOTHING, ResolveError, Resolver};
 use crate::clock;
-use crate::timer::{Deadline, with_deadline};
+use crate::timer::within;
 use hickory_proto::rr::rdata::{CNAME, SRV};
 use hickory_proto::rr::{Name, RData, Record, RecordType};
 use std::net::IpAddr;
@@ -48,10 +48,8 @@ impl Resolver {
         host: &str,
         timeout: Duration,
     ) -> Result<FoundService, ResolveError> {
-        let mut deadline = Deadline::new();
-        deadline.set(clock::now() + timeout);
         self.look_ups.ask_service();
-        let answered = with_deadline(&mut deadline, self.ask_service(service, host)).await;
+        let answered = within(timeout, self.ask_service(service, host)).await;
         let answered = answered.unwrap_or(Err(ResolveError::TimedOut));
         self.look_ups.settle(answered.as_ref().map(|(records, _)| !records.is_empty()));
         let (records, least) = answered?;

@@ -1,9 +1,7 @@
 //! Deadlines against the real clock, a few milliseconds each; no test waits for anything but a deadline.
 
 use super::*;
-use crate::clock;
 use std::future::{pending, ready};
-use std::time::Duration;
 
 fn on_runtime<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(future)

@@ -23,7 +23,7 @@ use experiment::{CheckFinding, CheckResult, Experiment, Inference, ROUNDS, refus
 use millstream_cache::{Entry, How, Purge, What};
 use millstream_conf::model::{CacheVerify, Level, OnLeak, ProxyCache};
 use millstream_net::clock;
-use millstream_net::timer::{Deadline, with_deadline};
+use millstream_net::timer::within;
 use millstream_shadow::Key;
 use millstream_telemetry::metrics::Counter;
 use millstream_wire::Method;
@@ -107,9 +107,7 @@ fn begin(request: &Request, verify: &CacheVerify, entry: &Arc<Entry>) {
 }
 
 async fn check(request: &Request, entry: &Arc<Entry>, on_leak: OnLeak) {
-    let mut deadline = Deadline::new();
-    deadline.set(clock::now() + LONGEST);
-    let found = with_deadline(&mut deadline, Box::pin(find(request, entry))).await;
+    let found = within(LONGEST, Box::pin(find(request, entry))).await;
     let found = found.unwrap_or(CheckFinding::of(CheckResult::Failed));
     let metrics = &request.worker.metrics;
     metrics.add(counter(found.result), 1);

@@ -14,7 +14,7 @@ use crate::tracing;
 use crate::worker::Worker;
 use millstream_conf::model::{ListenAddress, Server, Settings};
 use millstream_net::clock;
-use millstream_net::timer::{Deadline, with_deadline};
+use millstream_net::timer::within;
 use millstream_telemetry::log_writer::Ticket;
 use millstream_telemetry::metrics::Counter;
 use millstream_wire::h1::head::{HeadLimits, RequestHead};
@@ -142,9 +142,7 @@ impl Accepted {
     pub(super) async fn until_logged(&self) {
         let Some(ticket) = self.ticket else { return };
         let log_writer = self.worker.log_writer.clone();
-        let mut deadline = Deadline::new();
-        deadline.set(clock::now() + LOG_WAIT);
-        if with_deadline(&mut deadline, log_writer.written(ticket)).await.is_err() {
+        if within(LOG_WAIT, log_writer.written(ticket)).await.is_err() {
             log_writer.stop_waiting();
         }
     }

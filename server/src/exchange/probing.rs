@@ -9,8 +9,7 @@ use super::unserved::unserved;
 use crate::request::Request;
 use crate::shows::Shows;
 use crate::watched::{self, Watched};
-use millstream_net::clock;
-use millstream_net::timer::{Deadline, with_deadline};
+use millstream_net::timer::within;
 use millstream_shadow::is_of_the_client;
 use std::time::Duration;
 
@@ -42,10 +41,8 @@ fn send(request: &Request, watched: Box<Watched>) {
     probe.received.head.fields.retain(|field| !is_of_the_client(field.name(&bytes)));
     probe.received.bytes = bytes;
     tokio::task::spawn_local(async move {
-        let mut deadline = Deadline::new();
-        deadline.set(clock::now() + LONGEST);
         let reading = unserved(probe, Some(watched), async |opened| ((), read(opened).await));
-        _ = with_deadline(&mut deadline, Box::pin(reading)).await;
+        _ = within(LONGEST, Box::pin(reading)).await;
     });
 }
 

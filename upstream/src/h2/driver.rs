@@ -5,11 +5,11 @@
 use super::frames::{Broken, Reader};
 use super::link::Link;
 use super::lost::Lost;
+use millstream_net::buffers;
 use millstream_net::outlet::Outlet;
 use millstream_net::stream::Stream;
 use millstream_net::streams::ROOM;
-use millstream_net::timer::{Deadline, with_deadline};
-use millstream_net::{buffers, clock};
+use millstream_net::timer::{Deadline, within};
 use millstream_wire::h2::PREFACE;
 use millstream_wire::h2::error_code::ErrorCode;
 use millstream_wire::h2::frame::HEAD_LENGTH;
@@ -79,10 +79,8 @@ impl Driver {
         };
         self.link.close(lost);
         self.link.carrier.frame(|out| write::goaway(out, 0, code, b""));
-        let mut deadline = Deadline::new();
-        deadline.set(clock::now() + LAST_WORDS);
         // Who does not take it goes without.
-        _ = with_deadline(&mut deadline, poll_fn(|context| self.poll_write(context))).await;
+        _ = within(LAST_WORDS, poll_fn(|context| self.poll_write(context))).await;
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Outcome> {

@@ -19,7 +19,7 @@ use crate::rewrite::From;
 use millstream_cache::Now;
 use millstream_conf::model::{Level, LingeringClose};
 use millstream_net::streams::Http2Stream;
-use millstream_net::timer::{Deadline, with_deadline};
+use millstream_net::timer::within;
 use millstream_net::{buffers, clock};
 use millstream_wire::h1::framing::Framing;
 use millstream_wire::h2::error_code::ErrorCode;
@@ -211,9 +211,7 @@ async fn served(
     let lingering = &request.location().settings.lingering;
     let is_sound = refusal.is_none_or(|refusal| refusal.flaw.is_none());
     if is_whole && is_sound && !stream.has_all() && lingering.close != LingeringClose::Off {
-        let mut deadline = Deadline::new();
-        deadline.set(clock::now() + lingering.timeout.min(lingering.time));
-        _ = with_deadline(&mut deadline, poll_fn(|cx| stream.poll_all(cx))).await;
+        _ = within(lingering.timeout.min(lingering.time), poll_fn(|cx| stream.poll_all(cx))).await;
     }
     Served { request, stream, is_whole, refusal }
 }
