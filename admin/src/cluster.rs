@@ -5,7 +5,7 @@
 use millstream_cluster::{Shown, ShownNode};
 use millstream_server::clusters::RunningCluster;
 use millstream_server::generation::Shared;
-use millstream_telemetry::metrics::Gauge;
+use millstream_telemetry::metrics::{Counter, Gauge, Snapshot, Timing};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -21,8 +21,12 @@ pub(crate) struct ClusteredZone {
     epoch: u64,
     head: u64,
     sequence: u64,
+    /// Entries of the log that this node has not carried out yet.
+    lag: u64,
     /// Orders of this node that no other node knows yet.
     unpublished: usize,
+    /// Orders of other nodes that this one has carried out.
+    carried_out: u64,
     /// Times that requests stopped waiting for the engine.
     breaker_opened: u64,
     /// Why the engine is not reached.
@@ -33,6 +37,8 @@ pub(crate) struct ClusteredZone {
 #[derive(Debug, Serialize)]
 struct ClusterNode {
     node: String,
+    /// `connected` or `cut_off`, as far as this node knows.
+    state: &'static str,
     id: String,
     sequence: u64,
     /// Entries of the log that it has not carried out yet.
@@ -48,22 +54,28 @@ pub(crate) fn all(shared: &Shared) -> Vec<ClusteredZone> {
     shared.clusters.running().iter().flat_map(zones).collect()
 }
 
-/// Sums over all zones.
-pub(crate) fn gauges(shared: &Shared) -> [(Gauge, i64); 4] {
+/// Adds up all zones.
+pub(crate) fn add_to(snapshot: &mut Snapshot, shared: &Shared) {
     let (mut cut_off, mut lag, mut unpublished, mut nodes) = (0, 0, 0, 0);
-    let clusters = shared.clusters.running().iter();
-    for shown in clusters.flat_map(|cluster| cluster.bus.doors()).map(|door| door.shown()) {
+    for door in shared.clusters.running().iter().flat_map(|cluster| cluster.bus.doors()) {
+        let (shown, account) = (door.shown(), door.account());
         cut_off += i64::from(shown.cut_off.is_some());
         lag += i64::try_from(shown.head.saturating_sub(shown.sequence)).unwrap_or(i64::MAX);
         unpublished += i64::try_from(shown.unpublished).unwrap_or(i64::MAX);
         nodes += shown.nodes.iter().filter(|node| node.cut_off.is_none()).count() as i64;
+        snapshot.add(Counter::ClusterOrders, account.carried_out());
+        snapshot.add(Counter::ClusterZonePurges, account.zone_purges());
+        snapshot.add(Counter::ClusterBreakerOpened, shown.breaker_opened);
+        account.add_script_time_to(snapshot.timing_mut(Timing::ClusterScript));
     }
-    [
+    for (gauge, value) in [
         (Gauge::ClusterCutOff, cut_off),
         (Gauge::ClusterLag, lag),
         (Gauge::ClusterUnpublished, unpublished),
         (Gauge::ClusterNodes, nodes),
-    ]
+    ] {
+        snapshot.set_gauge(gauge, value);
+    }
 }
 
 fn zone(cluster: &str, shown: Shown) -> ClusteredZone {
@@ -82,7 +94,9 @@ fn zone(cluster: &str, shown: Shown) -> ClusteredZone {
         epoch: shown.epoch,
         head: shown.head,
         sequence: shown.sequence,
+        lag: shown.head.saturating_sub(shown.sequence),
         unpublished: shown.unpublished,
+        carried_out: shown.carried_out,
         breaker_opened: shown.breaker_opened,
         failure: shown.failure,
         nodes: shown.nodes.into_iter().map(node).collect(),
@@ -92,6 +106,7 @@ fn zone(cluster: &str, shown: Shown) -> ClusteredZone {
 fn node(shown: ShownNode) -> ClusterNode {
     ClusterNode {
         node: shown.name,
+        state: if shown.cut_off.is_some() { "cut_off" } else { "connected" },
         id: shown.id,
         sequence: shown.sequence,
         lag: shown.lag,

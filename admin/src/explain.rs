@@ -5,6 +5,7 @@
 
 mod help;
 mod said;
+mod origin;
 pub mod key;
 pub mod stored;
 pub mod text;
@@ -26,6 +27,7 @@ use millstream_server::location_text::written;
 use millstream_server::request::Request;
 use millstream_server::rewrite::Settled;
 use millstream_wire::{FieldId, masked};
+use origin::Origins;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use stored::Stored;
@@ -79,6 +81,9 @@ pub struct LastPurge {
     pub by: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
+    /// The other node of the cluster that it was given to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
     pub soft: bool,
     /// Whether it came before the stored response, about which it then says nothing.
     pub before_stored: bool,
@@ -135,7 +140,8 @@ pub(crate) async fn answer(request: &Request) -> Result<Explanation, ApiRefusal>
         None => (Sight::default(), Vec::new(), None),
     };
     let chosen_entry = chosen.and_then(|index| entries.get(index));
-    explanation.now = verdict::of(&imagined, cache, &usage, &sight, chosen_entry, now);
+    let origins = Origins::of(&imagined, cache);
+    explanation.now = verdict::of(&imagined, cache, &usage, (&sight, origins), chosen_entry, now);
     explanation.stored = entries
         .iter()
         .enumerate()
@@ -150,7 +156,10 @@ pub(crate) async fn answer(request: &Request) -> Result<Explanation, ApiRefusal>
         help: help::help(refused.reason).to_owned(),
         milliseconds_ago: now.unix_milliseconds.saturating_sub(refused.at),
     });
-    explanation.last_purge = sight.purge.as_ref().map(|ruling| purged(ruling, &entries, now));
+    explanation.last_purge = sight
+        .purge
+        .as_ref()
+        .map(|ruling| LastPurge { node: origins.of_purge(ruling), ..purged(ruling, &entries, now) });
     Ok(explanation)
 }
 
@@ -272,6 +281,7 @@ fn purged(ruling: &Ruling, entries: &[Arc<Entry>], now: Now) -> LastPurge {
     LastPurge {
         by: by.to_owned(),
         prefix,
+        node: None,
         soft: ruling.how == How::Soft,
         before_stored,
         milliseconds_ago: now.unix_milliseconds.saturating_sub(ruling.at),

@@ -5,7 +5,7 @@
 //! again. Before: `millstream-server`'s `recorder`.
 
 use crate::refusal::ApiRefusal;
-use crate::{misses, status};
+use crate::{cluster, misses, status};
 use millstream_net::clock;
 use millstream_server::client::{AnswerHead, Client, ClientFailure};
 use millstream_server::generation::Shared;
@@ -28,6 +28,7 @@ enum LiveEnd {
 pub fn tables(shared: &Shared) -> Value {
     let mut tables = status::tables(shared);
     tables["misses"] = serde_json::to_value(misses::most_valuable(shared)).unwrap_or_default();
+    tables["cluster"] = serde_json::to_value(cluster::all(shared)).unwrap_or_default();
     tables["shadow"] = shared.zones.shadows.zone().map_or(Value::Null, |zone| Value::clone(&zone.latest()));
     tables
 }

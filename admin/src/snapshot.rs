@@ -27,9 +27,7 @@ pub fn snapshot(shared: &Shared, logs: LogStatistics) -> Snapshot {
     snapshot.add_logs(logs);
     snapshot.set_gauge(Gauge::ConfigurationLoaded, shared.loaded / 1000);
     snapshot.set_gauge(Gauge::CacheVerifyOff, i64::from(shared.zones.verified.off()));
-    for (gauge, value) in cluster::gauges(shared) {
-        snapshot.set_gauge(gauge, value);
-    }
+    cluster::add_to(&mut snapshot, shared);
     snapshot.tiers = tiers(shared);
     snapshot.certificates = certificates(shared);
     snapshot.process = Some(ProcessSnapshot { version: env!("CARGO_PKG_VERSION"), ..process::usage() });

@@ -2,6 +2,7 @@
 //!
 //! Nothing here blocks or touches the network: orders go into a queue, which the cluster's thread takes from. Next: `member`.
 
+use crate::account::Account;
 use crate::breaker::Breaker;
 use crate::order::{How, Issuer, What};
 use crate::peers::{MARGIN, Peer};
@@ -28,6 +29,7 @@ pub struct Door {
     queue: Mutex<Vec<Given>>,
     awaiting: AtomicUsize,
     breaker: Breaker,
+    account: Account,
     timeout: Duration,
     cut_off: Duration,
     /// Only tests take it out.
@@ -123,6 +125,7 @@ impl Door {
             queue: Mutex::default(),
             awaiting: AtomicUsize::new(0),
             breaker: Breaker::new(),
+            account: Account::new(),
             timeout: settings.timeout,
             cut_off: settings.cut_off,
             cuts_off: settings.has(Guard::CutOff),
@@ -167,6 +170,10 @@ impl Door {
         self.awaiting.load(Ordering::Relaxed) > 0
     }
 
+    pub fn account(&self) -> &Account {
+        &self.account
+    }
+
     /// Times that requests stopped waiting for the engine.
     pub fn breaker_opened(&self) -> u64 {
         self.breaker.opened()
@@ -195,6 +202,7 @@ impl Door {
             cut_off: view.cut_off_since.map(|since| now.saturating_duration_since(since)),
             is_replaying: view.is_replaying,
             unpublished: view.unpublished,
+            carried_out: self.account.carried_out(),
             breaker_opened: self.breaker.opened(),
             failure: view.failure,
             nodes,
@@ -229,6 +237,8 @@ pub struct Shown {
     pub is_replaying: bool,
     /// Orders of this node that no other knows yet.
     pub unpublished: usize,
+    /// Orders of other nodes that this one has carried out.
+    pub carried_out: u64,
     pub breaker_opened: u64,
     /// Why the engine is not reached.
     pub failure: Option<String>,

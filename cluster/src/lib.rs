@@ -19,6 +19,7 @@ mod beat;
 mod peers;
 mod standing;
 mod breaker;
+mod account;
 mod zone;
 mod door;
 mod member;
@@ -31,6 +32,7 @@ pub mod bus;
 #[cfg(test)]
 mod tests;
 
+pub use account::Account;
 pub use bus::Bus;
 pub use door::{Door, NodeReport, NodeState, Publication, Reached, Shown, ShownNode};
 pub use order::{How, Issuer, Order, What};

@@ -6,7 +6,7 @@ use crate::beat::Beat;
 use crate::door::{Door, Given, Placed, View};
 use crate::engine::{self, Failure};
 use crate::journal::{Found, Journal};
-use crate::order::{How, Order, What};
+use crate::order::{How, Issuer, Order, What};
 use crate::peers::Peers;
 use crate::script::Place;
 use crate::secret::{Kind, Seal, Secret};
@@ -210,9 +210,16 @@ impl Member {
         }
     }
 
+    /// The name of another node, or what stands for it.
+    pub(crate) fn name_of(&self, issuer: Issuer) -> String {
+        let peers = self.peers.borrow();
+        peers.get(issuer).map_or_else(|| issuer.to_string(), |peer| peer.beat.name.clone())
+    }
+
     /// Purges the zone: nothing that was stored until now is served any more.
     pub(crate) async fn purge_zone(&self, why: &str) {
         self.write(Level::Error, format_args!("{why}; the zone is purged"));
+        self.door.account().note_zone_purge();
         let lasting = self.zone.carry_out(&What::All, How::Hard);
         self.lasts(lasting.await);
     }

@@ -65,6 +65,10 @@ impl Peers {
         self.0.extend(known);
     }
 
+    pub(crate) fn get(&self, issuer: Issuer) -> Option<&Peer> {
+        self.0.get(&issuer)
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Issuer, &Peer)> {
         self.0.iter().map(|(issuer, peer)| (*issuer, peer))
     }

@@ -8,6 +8,7 @@ use crate::order::Order;
 use crate::script::Published;
 use crate::secret::Kind;
 use crate::session::Session;
+use millstream_net::clock;
 
 /// Orders in one call.
 const BATCH: usize = 128;
@@ -56,7 +57,9 @@ impl Session<'_> {
             }
             sealed.push(one);
         }
+        let begun = clock::now();
         let published = member.place.publish(&mut self.line, &epoch, member.settings.log, &sealed).await?;
+        member.door.account().note_script(clock::now().saturating_duration_since(begun));
         let Published::Upto(last) = published else {
             self.beat().await?;
             return Ok(false);

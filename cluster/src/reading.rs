@@ -116,9 +116,12 @@ impl Session<'_> {
                     Some(format!("orders of node {} are missing before {}", order.issuer, order.number));
             }
             if turn != Turn::Known {
+                let begun = clock::wall().unix_milliseconds();
                 batch.lasting.push(member.zone.carry_out(&order.what, order.how));
                 batch.is_awaited |= order.awaited;
                 if order.issuer != held.issuer {
+                    let done = clock::wall().unix_milliseconds();
+                    member.door.account().note(member.name_of(order.issuer), &order.what, (begun, done));
                     marks.set(order.issuer, Mark { number: order.number, open: false });
                 }
             }

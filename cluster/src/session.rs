@@ -186,8 +186,10 @@ impl<'m> Session<'m> {
         let member = self.member;
         let sealed = member.beat(self.is_settled).ok_or(Failure::NoRandom)?;
         let issuer = member.journal.borrow().held.issuer;
+        let begun = clock::now();
         let seen = member.place.beat(&mut self.line, issuer, &sealed).await?;
         let (beats, now) = (seen.beats.clone(), clock::now());
+        member.door.account().note_script(now.saturating_duration_since(begun));
         member.peers.borrow_mut().update(beats, (issuer, &member.seal), now, member.settings.cut_off);
         Ok(seen)
     }

@@ -9,6 +9,7 @@
 pub mod wait;
 pub mod ports;
 pub mod prefix;
+pub mod relay;
 pub mod pod;
 pub mod process;
 pub mod client;

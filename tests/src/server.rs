@@ -88,6 +88,7 @@ pub struct Server {
     port: u16,
     process: Option<Running>,
     prefix: Prefix,
+    environment: Vec<(String, String)>,
 }
 
 #[derive(Debug)]
@@ -110,10 +111,26 @@ impl Server {
     }
 
     pub fn try_start(prefix: Prefix, template: &str, values: &[(&str, &str)]) -> Result<Self, Refused> {
-        let mut server = Server { port: ports::free(), process: None, prefix };
-        server.rewrite(template, values);
+        let mut server = Server::new(prefix, template, values);
         server.run()?;
         Ok(server)
+    }
+
+    /// One that is to be started by `run`.
+    pub fn new(prefix: Prefix, template: &str, values: &[(&str, &str)]) -> Server {
+        let server = Server { port: ports::free(), process: None, prefix, environment: Vec::new() };
+        server.rewrite(template, values);
+        server
+    }
+
+    /// Its clock is so many seconds fast, from its next start on.
+    pub fn is_fast_by(&mut self, seconds: i64) {
+        let set = |name: &str, value: String| (name.to_owned(), value);
+        self.environment = vec![
+            set("LD_PRELOAD", "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1".to_owned()),
+            set("FAKETIME", format!("{seconds:+}")),
+            set("FAKETIME_DONT_FAKE_MONOTONIC", "1".to_owned()),
+        ];
     }
 
     /// Used again after `stop` for a second life.
@@ -122,6 +139,7 @@ impl Server {
         let mut process = Running::start(
             command(self.prefix.path(), &self.prefix.join("nginx.conf"))
                 .args(["-g", "daemon off;"])
+                .envs(self.environment.iter().map(|(name, value)| (name, value)))
                 .stdout(output.try_clone().expect("an open file"))
                 .stderr(output),
         )
@@ -144,8 +162,7 @@ impl Server {
 
     /// As nginx starts by default: the command ends at once and a daemon continues, named by the pid file.
     pub fn start_daemon(template: &str, values: &[(&str, &str)]) -> Self {
-        let server = Server { port: ports::free(), process: None, prefix: Prefix::new() };
-        server.rewrite(template, values);
+        let server = Server::new(Prefix::new(), template, values);
         // A file and not a pipe: a daemon that kept its standard error would keep a reader waiting for ever.
         let output = File::create(server.prefix.join("output")).expect("own directory is writable");
         let mut starter = Running::start(

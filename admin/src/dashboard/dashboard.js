@@ -358,12 +358,25 @@ const SHADOW = [
   { name: "verdict", left: true, wide: true, value: (row) => row.reason },
 ];
 
+const CLUSTER = [
+  { name: "node", first: true, left: true, value: (row) => row.node, show: (name, row) => (row.nodes ? name + " (this node)" : name) },
+  { name: "zone", left: true, value: (row) => row.zone },
+  { name: "state", left: true, value: (row) => row.state, show: (state) => ({ text: state, parts: [make("span", { class: "light " + state }), state.replace("_", " ")] }) },
+  { name: "lag", hint: "purges and invalidations that the node has not carried out yet", value: (row) => row.lag, show: short },
+  { name: "sequence", hint: "number of the last one that it has carried out", value: (row) => row.sequence, show: short },
+  { name: "cut off for", value: (row) => row.cut_off_seconds, show: (seconds) => (seconds === null ? "–" : span(seconds)) },
+  { name: "last seen", value: (row) => row.silent_seconds ?? null, show: (seconds) => (seconds === null ? "–" : span(seconds)) },
+  { name: "not published", hint: "purges and invalidations of this node that no other node knows yet", value: (row) => row.unpublished ?? null, show: (count) => (count === null ? "–" : failing(count)) },
+  { name: "engine", left: true, wide: true, value: (row) => row.failure ?? "", show: (text) => text || "–" },
+];
+
 const shown = {};
 
 function prepareTables() {
   shown.misses = new Table("misses", "no request missed the cache yet", MISS);
   shown.urls = new Table("urls", "no misses yet", MISSED_URL);
   shown.shadow = new Table("shadow", "no requests yet", SHADOW);
+  shown.cluster = new Table("cluster", "no other node was seen yet", CLUSTER);
   shown.upstreams = new Table("upstreams", "no upstream is configured", UPSTREAM);
   shown.caches = new Table("caches", "no cache is configured: define one with proxy_cache_path", CACHE);
   shown.locations = new Table("locations", "no requests yet", [...ZONE, ...LOCATION]);
@@ -400,6 +413,13 @@ function fillShadow() {
   shown.shadow.fill(report.routes.map((row) => ({ ...row, location: named(row), key: named(row) + " " + row.route })));
 }
 
+/** The nodes of each zone, where a zone is part of a cluster. */
+function fillCluster() {
+  const rows = (tables.cluster || []).flatMap((zone) => [zone, ...zone.nodes].map((node) => ({ ...node, zone: zone.zone, key: zone.cluster + " " + zone.zone + " " + (node.id || "") })));
+  $("cluster").hidden = $("cluster-link").hidden = !rows.length;
+  shown.cluster.fill(rows);
+}
+
 function fillNotes() {
   const line = ({ at, well, text }) => make("li", {}, make("time", { datetime: new Date(at).toISOString() }, clock(at)), make("span", { class: well ? undefined : "bad" }, text));
   $("notes").replaceChildren(...(notes.length ? notes.map(line) : [make("li", { class: "none" }, "no reloads or errors since the start")]));
@@ -428,6 +448,7 @@ function draws() {
       fillTables();
       fillMisses();
       fillShadow();
+      fillCluster();
     }
     fillNotes();
   });
@@ -526,7 +547,7 @@ function explained(found) {
     ["result of a request now", (now.status || "") + (now.why ? ": " + now.why : "")],
     ["stored", stored.length + (stored.length === 1 ? " response" : " responses")],
     ["last not stored", refusal && refusal.text + " " + refusal.help + " (" + ago(refusal.milliseconds_ago) + ")"],
-    ["last purge", purge && "by " + purge.by + ", " + ago(purge.milliseconds_ago)],
+    ["last purge", purge && "by " + purge.by + (purge.node ? " on node " + purge.node : "") + ", " + ago(purge.milliseconds_ago)],
   ]);
 }
 

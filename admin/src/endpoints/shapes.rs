@@ -287,7 +287,9 @@ pub(super) const SHAPES: &[(&str, MadeOf)] = &[
             ("epoch", "count"),
             ("head", "count"),
             ("sequence", "count"),
+            ("lag", "count"),
             ("unpublished", "count"),
+            ("carried_out", "count"),
             ("breaker_opened", "count"),
             ("failure", "string|null"),
             ("nodes", "[ClusterNode]"),
@@ -297,6 +299,7 @@ pub(super) const SHAPES: &[(&str, MadeOf)] = &[
         "ClusterNode",
         Fields(&[
             ("node", "string"),
+            ("state", "string"),
             ("id", "string"),
             ("sequence", "count"),
             ("lag", "count"),
@@ -431,6 +434,7 @@ pub(super) const SHAPES: &[(&str, MadeOf)] = &[
         Fields(&[
             ("by", "string"),
             ("prefix?", "string"),
+            ("node?", "string"),
             ("soft", "boolean"),
             ("before_stored", "boolean"),
             ("milliseconds_ago", "integer"),

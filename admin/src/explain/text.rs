@@ -1,6 +1,7 @@
 //! An explanation for people at a terminal: one fact a line, what decides first.
 
 use super::Explanation;
+use super::origin::on_node;
 use super::stored::Stored;
 use std::fmt::{self, Display, Formatter};
 
@@ -50,7 +51,8 @@ impl Display for Explanation {
                 Some(prefix) => format!("prefix {prefix}"),
                 None => purge.by.clone(),
             };
-            writeln!(f, "  last purge, {} ago, by {by}, {how}", ago(purge.milliseconds_ago))?;
+            let node = on_node(purge.node.clone());
+            writeln!(f, "  last purge, {} ago, by {by}{node}, {how}", ago(purge.milliseconds_ago))?;
         }
         Ok(())
     }

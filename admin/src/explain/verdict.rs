@@ -2,6 +2,7 @@
 //!
 //! It follows the diagram of `millstream-server`'s `cached/course`, on what was seen instead of on rights to fill.
 
+use super::origin::{Origins, on_node};
 use super::{at, stored, text};
 use millstream_cache::policy::{self, Asker, Needs, Usable, Why};
 use millstream_cache::{Entry, How, Now, Sight, StaleCause};
@@ -41,7 +42,7 @@ pub(super) fn of(
     request: &Request,
     cache: &ProxyCache,
     usage: &Use,
-    sight: &Sight,
+    (sight, origins): (&Sight, Origins<'_>),
     chosen: Option<&std::sync::Arc<Entry>>,
     now: Now,
 ) -> Verdict {
@@ -77,7 +78,7 @@ pub(super) fn of(
         }
         Use::Lookup(_) => match chosen {
             Some(entry) => with_entry(request, cache, sight, entry, now),
-            None => without_entry(cache, sight, now),
+            None => without_entry(cache, (sight, origins), now),
         },
     }
 }
@@ -161,7 +162,7 @@ fn with_entry(request: &Request, cache: &ProxyCache, sight: &Sight, entry: &Entr
     Verdict::of(CacheStatus::Expired, format!("{why}; {how}"))
 }
 
-fn without_entry(cache: &ProxyCache, sight: &Sight, now: Now) -> Verdict {
+fn without_entry(cache: &ProxyCache, (sight, origins): (&Sight, Origins<'_>), now: Now) -> Verdict {
     if let Some(line) = sight.line {
         let why = match (line.is_reading, line.is_streaming) {
             (true, _) => "the request waits until the cache file has been read",
@@ -185,7 +186,7 @@ fn without_entry(cache: &ProxyCache, sight: &Sight, now: Now) -> Verdict {
         );
         return Verdict::of(CacheStatus::Miss, why);
     }
-    let why = match latest(sight) {
+    let why = match latest(sight, origins) {
         Some((at, what)) => {
             let ago = text::ago(now.unix_milliseconds.saturating_sub(at));
             format!("nothing is stored under this key; {}", what.replace("@", &format!("{ago} ago")))
@@ -198,7 +199,7 @@ fn without_entry(cache: &ProxyCache, sight: &Sight, now: Now) -> Verdict {
 
 /// The latest event that prevented storing or removed an entry, and when; `@` in the text stands for the
 /// time.
-fn latest(sight: &Sight) -> Option<(i64, String)> {
+fn latest(sight: &Sight, origins: Origins<'_>) -> Option<(i64, String)> {
     // Of another request, perhaps: this one's answer may well be stored.
     let refused = sight.refused.map(|refused| {
         (refused.at, format!("the last response was not stored, @, because {}", refused.reason.text()))
@@ -211,10 +212,14 @@ fn latest(sight: &Sight) -> Option<(i64, String)> {
         return [refused, failed].into_iter().flatten().max_by_key(|(at, _)| *at);
     }
     let removed = sight.purge.as_ref().filter(|ruling| ruling.how == How::Hard);
-    let removed = removed.map(|ruling| (ruling.at, "a purge, @, removed it".to_owned()));
+    let removed = removed
+        .map(|ruling| (ruling.at, format!("a purge{}, @, removed it", on_node(origins.of_purge(ruling)))));
     let invalidated = sight.invalidated_at.map(|at| {
-        let why = "a request with an unsafe method (POST, PUT, DELETE …), @, invalidated it (RFC 9111 §4.4)";
-        (at, why.to_owned())
+        let node = on_node(origins.of_change(at));
+        let why = format!(
+            "a request with an unsafe method (POST, PUT, DELETE …){node}, @, invalidated it (RFC 9111 §4.4)"
+        );
+        (at, why)
     });
     [refused, failed, removed, invalidated].into_iter().flatten().max_by_key(|(at, _)| *at)
 }

@@ -23,7 +23,7 @@ use super::charts::{CHARTS, Savings, savings};
 use super::grid::{Area, Grid, Style, columns};
 use super::keys;
 use super::state::{Link, State};
-use super::tables::{Mark, TABLES};
+use super::tables::{Mark, TABLES, Table};
 use super::view::View;
 
 /// From this width on four charts stand in a row.
@@ -49,7 +49,7 @@ pub fn screen(grid: &mut Grid, state: &State, view: &mut View, place: &str, pale
         charts(grid, rest.take_top(rows * (1 + bars)), state, (view, per_row), palette);
         saved(grid, rest.take_top(1), &savings(state, view.span()));
     }
-    let names = if rest.height > 2 { names(grid, rest.take_top(1), view) } else { Area::default() };
+    let names = if rest.height > 2 { names(grid, rest.take_top(1), state, view) } else { Area::default() };
     table::draw(grid, (names, rest), state, view, palette);
     bottom(grid, keys, view, palette);
 }
@@ -98,10 +98,14 @@ fn saved(grid: &mut Grid, area: Area, savings: &Savings) {
 }
 
 /// The names of the tables; returns what is left of their line.
-fn names(grid: &mut Grid, area: Area, view: &View) -> Area {
-    let shortest: usize = TABLES.iter().map(|table| table.name.len() + 3).sum();
+fn names(grid: &mut Grid, area: Area, state: &State, view: &View) -> Area {
+    let is_named = |(index, table): &(usize, &Table)| {
+        !table.is_special || *index == view.table || !(table.rows)(state).is_empty()
+    };
+    let named = || TABLES.iter().enumerate().filter(is_named);
+    let shortest: usize = named().map(|(_, table)| table.name.len() + 3).sum();
     let is_narrow = shortest > usize::from(area.width);
-    TABLES.iter().enumerate().fold(area, |rest, (index, table)| {
+    named().fold(area, |rest, (index, table)| {
         let is_chosen = index == view.table;
         let style = if is_chosen { Style::REVERSED } else { Style::PLAIN };
         // Without room for all names, the chosen one keeps its own.

@@ -54,7 +54,7 @@ const fn binding(label: &'static str, effect: &'static str, keys: &'static [(Key
 /// All but the digits, in the order of their use.
 const BINDINGS: &[Binding] = &[
     binding("q", "quit", &[(Key::Char('q'), Action::Quit)]),
-    binding("Tab 1-8", "table", &[(Key::Tab, Action::NextTable), (Key::BackTab, Action::PreviousTable)]),
+    binding("Tab 1-9", "table", &[(Key::Tab, Action::NextTable), (Key::BackTab, Action::PreviousTable)]),
     binding("↑↓", "row", &[(Key::Up, Action::Up), (Key::Down, Action::Down)]),
     binding("", "", &[(Key::Char('k'), Action::Up), (Key::Char('j'), Action::Down)]),
     binding("←→", "sort", &[(Key::Left, Action::PreviousColumn), (Key::Right, Action::NextColumn)]),
@@ -125,8 +125,7 @@ mod tests {
             (Key::Char('q'), true, Some(Action::Type('q'))),
             (Key::Char('2'), false, Some(Action::Table(1))),
             (Key::Char('2'), true, Some(Action::Type('2'))),
-            // There is no such board.
-            (Key::Char('9'), false, None),
+            (Key::Char('9'), false, Some(Action::Table(8))),
             (Key::Char('\u{9b}'), true, None),
             (Key::Escape, true, Some(Action::Clear)),
             (Key::PageUp, true, None),

@@ -48,6 +48,8 @@ pub struct Table {
     pub name: &'static str,
     /// What is shown if it has no rows.
     pub nothing: &'static str,
+    /// Of a feature that has to be switched on: without rows it is not named among the others.
+    pub is_special: bool,
     /// The first is always shown.
     pub columns: &'static [Column],
     /// The column by which it is sorted at first.
@@ -71,24 +73,28 @@ const fn right(name: &'static str, cell: fn(&Row<'_>) -> Cell) -> Column {
 #[rustfmt::skip]
 pub const TABLES: &[Table] = &[
     Table {
-        name: "Misses", columns: MISS, sorted: 1, rows: rows::misses,
+        name: "Misses", columns: MISS, sorted: 1, rows: rows::misses, is_special: false,
         nothing: "no request missed the cache yet",
     },
-    Table { name: "Upstreams", columns: PEER, sorted: 3, rows: rows::peers, nothing: "no upstream is configured" },
+    Table { name: "Upstreams", columns: PEER, sorted: 3, rows: rows::peers, is_special: false, nothing: "no upstream is configured" },
     Table {
-        name: "Caches", columns: CACHE, sorted: 1, rows: rows::caches,
+        name: "Caches", columns: CACHE, sorted: 1, rows: rows::caches, is_special: false,
         nothing: "no cache is configured: define one with proxy_cache_path",
     },
-    Table { name: "Locations", columns: LOCATION, sorted: 1, rows: rows::locations, nothing: "no requests yet" },
-    Table { name: "Servers", columns: SERVER, sorted: 1, rows: rows::servers, nothing: "no requests yet" },
+    Table { name: "Locations", columns: LOCATION, sorted: 1, rows: rows::locations, is_special: false, nothing: "no requests yet" },
+    Table { name: "Servers", columns: SERVER, sorted: 1, rows: rows::servers, is_special: false, nothing: "no requests yet" },
     Table {
-        name: "Events", columns: EVENT, sorted: 0, rows: rows::notes,
+        name: "Events", columns: EVENT, sorted: 0, rows: rows::notes, is_special: false,
         nothing: "no errors or reloads since the start",
     },
-    Table { name: "URLs", columns: URL, sorted: 1, rows: rows::urls, nothing: "no request missed the cache yet" },
+    Table { name: "URLs", columns: URL, sorted: 1, rows: rows::urls, is_special: false, nothing: "no request missed the cache yet" },
     Table {
-        name: "Shadow", columns: SHADOW, sorted: 2, rows: rows::shadow,
+        name: "Shadow", columns: SHADOW, sorted: 2, rows: rows::shadow, is_special: true,
         nothing: "no location is observed: write \"shadow on;\" in a location that passes requests on and has no cache",
+    },
+    Table {
+        name: "Cluster", columns: CLUSTER, sorted: 0, rows: rows::cluster, is_special: true,
+        nothing: "no cache zone is part of a cluster: see the directive cluster",
     },
 ];
 
@@ -136,6 +142,27 @@ const SHADOW: &[Column] = &[
     left("varies by", |row| text(&joined(&row.json["varies_by"]))),
     wide("verdict", |row| text(row.json["reason"].as_str().unwrap_or_default())),
     left("location", |row| text(row.parent)),
+];
+
+const CLUSTER: &[Column] = &[
+    left("node", |row| text(row.name)),
+    left("zone", |row| text(row.parent)),
+    left("state", |row| {
+        let state = row.json["state"].as_str().unwrap_or("?");
+        let mark = match state {
+            "confirmed" | "connected" => Mark::Good,
+            "joining" | "replaying" => Mark::Odd,
+            _ => Mark::Bad,
+        };
+        let own = if row.json["nodes"].is_array() { ", this node" } else { "" };
+        Cell { mark, ..text(&format!("● {}{own}", state.replace('_', " "))) }
+    }),
+    right("lag", |row| count(row.json, "/lag")),
+    right("sequence", |row| count(row.json, "/sequence")),
+    right("cut off for", |row| time(seconds(row.json, "/cut_off_seconds"))),
+    right("last seen", |row| time(seconds(row.json, "/silent_seconds"))),
+    right("not published", |row| count(row.json, "/unpublished")),
+    wide("engine", |row| text(row.json["failure"].as_str().unwrap_or_default())),
 ];
 
 /// In milliseconds.

@@ -159,6 +159,11 @@ impl Snapshot {
         self.gauges[gauge as usize] = value;
     }
 
+    /// For a histogram that no thread keeps. In microseconds.
+    pub fn timing_mut(&mut self, timing: Timing) -> &mut HistogramSnapshot {
+        &mut self.timings[timing as usize]
+    }
+
     /// For a counter that no thread keeps.
     pub fn add(&mut self, counter: Counter, value: u64) {
         self.counters[counter as usize] += value;

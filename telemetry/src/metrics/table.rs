@@ -78,6 +78,9 @@ table! {
         SpansDropped: "millstream_trace_spans_total", "outcome=\"dropped\"", "Spans for which there was no room in the queue.";
         FiguresExported: "millstream_metric_exports_total", "outcome=\"exported\"", "Exports of these metrics (`metrics_interval` of `otel_exporter`), by outcome.";
         FiguresFailed: "millstream_metric_exports_total", "outcome=\"failed\"", "Exports of metrics that the collector did not accept completely.";
+        ClusterOrders: "millstream_cluster_orders_total", "", "Purges and invalidations of other nodes that this node has carried out.";
+        ClusterZonePurges: "millstream_cluster_zone_purges_total", "", "Times that a cache zone was purged because purges of other nodes were missing or could not be read.";
+        ClusterBreakerOpened: "millstream_cluster_breaker_opened_total", "", "Times that requests stopped waiting for an engine that did not respond.";
         ReloadsSucceeded: "millstream_config_reloads_total", "outcome=\"success\"", "Reloads of the configuration, by outcome.";
         ReloadsFailed: "millstream_config_reloads_total", "outcome=\"failure\"", "Reloads that failed; the previous configuration stays in force.";
         Panics: "millstream_panics_total", "", "Connections closed by a panic, which is always a bug in Millstream.";
@@ -106,6 +109,7 @@ table! {
     /// Recorded in microseconds, shown in seconds.
     Timing {
         UpstreamHeader: "millstream_upstream_header_duration_seconds", "", "Time from sending a request upstream to the complete response header.";
+        ClusterScript: "millstream_cluster_script_duration_seconds", "", "Time until the engine's reply to a script: the publication of purges, and the exchange of where each node is.";
         LoopHeld: "millstream_worker_loop_held_duration_seconds", "", "Periods of a millisecond or more in which a single task blocked a worker's event loop.";
     }
 }

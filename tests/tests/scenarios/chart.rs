@@ -128,6 +128,7 @@ fn what_the_chart_renders_is_what_kubernetes_knows() {
         "PodDisruptionBudget",
         "HorizontalPodAutoscaler",
         "PersistentVolumeClaim",
+        "NetworkPolicy",
         "ServiceMonitor",
     ] {
         assert!(kinds.iter().any(|found| found == kind), "no values render a {kind}");
@@ -148,6 +149,9 @@ fn values_that_make_no_sense_are_refused_with_what_to_do() {
         ("cache.persistence.enabled=true,replicaCount=2", "set replicaCount to 1"),
         ("serviceMonitor.enabled=true", "dashboard.allow"),
         ("dashboard.allow=null", "dashboard"),
+        ("cluster.url=redis://valkey", "cluster.secretName: name the Secret"),
+        ("cluster.url=valkey:6379", "cluster"),
+        ("cluster.url=redis://user:password@valkey", "cluster"),
         ("sites.shop=server {}", "shop"),
     ] {
         let refusal = helm.refusal(&["--set", value]);
@@ -156,16 +160,21 @@ fn values_that_make_no_sense_are_refused_with_what_to_do() {
 }
 
 #[test]
-fn one_replica_is_the_default_and_more_are_installed_with_a_warning() {
+fn one_replica_is_the_default_two_with_an_engine_and_more_without_one_are_installed_with_a_warning() {
     let Some(helm) = Helm::new() else { return };
     let replicas = |values: &[&str]| {
         of_kind(&documents(&helm.rendered(values)), "Deployment")["spec"]["replicas"].clone()
     };
     assert_eq!(replicas(&[]), 1, "a purge reaches one cache, and an invalidation one");
     assert_eq!(replicas(&["--set", "replicaCount=3"]), 3);
-    for (value, is_warned) in
-        [("port=8080", false), ("replicaCount=2", true), ("autoscaling.enabled=true", true)]
-    {
+    assert_eq!(replicas(&["--set", "replicaCount=0"]), 0);
+    assert_eq!(replicas(&["--set", "cluster.url=redis://valkey,cluster.secretName=one"]), 2);
+    for (value, is_warned) in [
+        ("port=8080", false),
+        ("replicaCount=2", true),
+        ("autoscaling.enabled=true", true),
+        ("cluster.url=redis://valkey,cluster.secretName=one", false),
+    ] {
         let notes = success(&helm.run(&["install", "--dry-run=client", "shop"], &["--set", value]));
         assert_eq!(
             notes.contains("WARNING: each replica has a cache of its own"),
@@ -221,6 +230,11 @@ impl Container {
                 .replace("0.0.0.0:8081", &format!("127.0.0.1:{}", container.dashboard));
             fs::write(file, own).expect("own directory");
         }
+        for key in ["secret", "password"] {
+            let file = container.prefix.join("secret").join(key);
+            fs::create_dir_all(file.parent().expect("a folder")).expect("own directory");
+            fs::write(file, "what a Secret would have").expect("own directory");
+        }
         container
     }
 
@@ -240,6 +254,7 @@ impl Container {
             let inside = mount["mountPath"].as_str().expect("a path");
             pod = match mount["name"].as_str() {
                 Some("configuration") => pod.with(&self.prefix.join("etc"), inside),
+                Some("cluster") => pod.with(&self.prefix.join("secret"), inside),
                 _ => pod.with_room(inside),
             };
         }
@@ -326,6 +341,11 @@ fn ask(container: &Container, values: &[&str]) {
             assert!([401, 403].contains(
                 &client::get_with(container.dashboard, "/metrics", &[("Authorization", "Bearer x")]).status
             ));
+        }
+        "cluster-values.yaml" => {
+            assert_eq!(get("shop.example", "").status, 502, "there is no API");
+            let clusters = client::get(container.dashboard, "/api/9/cluster").json();
+            assert_eq!((&clusters[0]["zone"], &clusters[0]["state"]), (&"api".into(), &"joining".into()));
         }
         "sites-values.yaml" => {
             assert_eq!(get("admin.example", "open").text(), "hello open\n");

@@ -23,13 +23,13 @@ const TEMPLATE: &str = site! {
 };
 
 /// An API whose response is its version, and which tags it.
-struct Versions {
-    origin: Origin,
+pub(crate) struct Versions {
+    pub(crate) origin: Origin,
     version: Arc<AtomicU64>,
 }
 
 impl Versions {
-    fn start() -> Versions {
+    pub(crate) fn start() -> Versions {
         let version = Arc::new(AtomicU64::new(1));
         let shown = version.clone();
         let origin = Origin::start(move |request| {
@@ -43,50 +43,62 @@ impl Versions {
         Versions { origin, version }
     }
 
-    fn next(&self) -> u64 {
+    pub(crate) fn next(&self) -> u64 {
         self.version.fetch_add(1, Ordering::SeqCst) + 1
     }
 }
 
-fn node(name: &str, engine: &Engine, versions: &Versions, cut_off: &str, secret: &str) -> Server {
+pub(crate) fn node(name: &str, engine: &Engine, versions: &Versions, cut_off: &str, secret: &str) -> Server {
+    let mut node = node_at(name, &engine.address(), versions, cut_off, secret);
+    node.run().expect("it starts");
+    node
+}
+
+/// One that is not started yet.
+pub(crate) fn node_at(name: &str, engine: &str, versions: &Versions, cut_off: &str, secret: &str) -> Server {
     let prefix = millstream_tests::prefix::Prefix::new();
     fs::write(prefix.path().join("secret"), secret).expect("written");
     let zone = format!("{}/cache", prefix.path().display());
-    let (engine, origin) = (engine.address(), versions.origin.address());
-    Server::start_in(
+    let origin = versions.origin.address();
+    Server::new(
         prefix,
         TEMPLATE,
-        &[("ZONE", &zone), ("ENGINE", &engine), ("NODE", name), ("CUT_OFF", cut_off), ("ORIGIN", &origin)],
+        &[("ZONE", &zone), ("ENGINE", engine), ("NODE", name), ("CUT_OFF", cut_off), ("ORIGIN", &origin)],
     )
 }
 
-const SECRET: &str = "the secret of the scenarios";
+pub(crate) const SECRET: &str = "the secret of the scenarios";
 
-fn three(engine: &Engine, versions: &Versions, cut_off: &str) -> [Server; 3] {
+pub(crate) fn three(engine: &Engine, versions: &Versions, cut_off: &str) -> [Server; 3] {
     let nodes = ["a", "b", "c"].map(|name| node(name, engine, versions, cut_off, SECRET));
-    wait::until("all nodes know each other", || nodes.iter().all(|node| is_confirmed(node, 2)));
+    all_confirmed(&nodes);
     nodes
 }
 
-fn state(node: &Server) -> serde_json::Value {
+pub(crate) fn all_confirmed(nodes: &[Server]) {
+    let others = nodes.len() - 1;
+    wait::until("all nodes know each other", || nodes.iter().all(|node| is_confirmed(node, others)));
+}
+
+pub(crate) fn state(node: &Server) -> serde_json::Value {
     node.get("/api/9/cluster").json()[0].clone()
 }
 
-fn is_confirmed(node: &Server, others: usize) -> bool {
+pub(crate) fn is_confirmed(node: &Server, others: usize) -> bool {
     let state = state(node);
     state["state"] == "confirmed" && state["nodes"].as_array().is_some_and(|nodes| nodes.len() == others)
 }
 
-fn is_cut_off(node: &Server) -> bool {
+pub(crate) fn is_cut_off(node: &Server) -> bool {
     state(node)["state"] != "confirmed"
 }
 
-fn get(node: &Server, path: &str) -> (String, String) {
+pub(crate) fn get(node: &Server, path: &str) -> (String, String) {
     let got = node.get(path);
     (got.text(), got.field("x-cache").unwrap_or_default().to_owned())
 }
 
-fn fill(nodes: &[Server], path: &str, version: u64) {
+pub(crate) fn fill(nodes: &[Server], path: &str, version: u64) {
     for node in nodes {
         wait::until("it is a hit", || get(node, path).1 == "HIT");
         assert_eq!(get(node, path).0, version.to_string());
@@ -94,14 +106,14 @@ fn fill(nodes: &[Server], path: &str, version: u64) {
 }
 
 /// Purges by the API.
-fn purge(node: &Server, body: &str) -> Answer {
+pub(crate) fn purge(node: &Server, body: &str) -> Answer {
     let length = body.len();
     node.ask(format!(
         "POST /api/9/purge HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
     ))
 }
 
-fn states(report: &Answer) -> String {
+pub(crate) fn states(report: &Answer) -> String {
     let report = report.json();
     let nodes = report["nodes"].as_array().cloned().unwrap_or_default();
     let one = |node: &serde_json::Value| {
@@ -188,7 +200,7 @@ fn engine_killed_no_client_sees_an_error_and_purges_are_replayed() {
     }
 }
 
-fn figures(node: &Server) -> [u64; 3] {
+pub(crate) fn figures(node: &Server) -> [u64; 3] {
     let text = node.get("/api/metrics").text();
     ["cut_off", "nodes", "unpublished"].map(|name| {
         let name = format!("millstream_cluster_{name} ");
@@ -330,7 +342,7 @@ fn a_reload_keeps_the_cluster_and_one_that_changes_it_starts_it_anew() {
     assert_eq!(states(&report), "b in_force, c in_force, renamed in_force");
 }
 
-fn kill(node: &mut Server) {
+pub(crate) fn kill(node: &mut Server) {
     process::send(node.serving_id(), Signal::KILL);
     node.stop(Signal::KILL);
 }

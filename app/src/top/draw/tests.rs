@@ -40,7 +40,7 @@ Median 0.70 ms  99 % 81 ms              From the cache 96 %
   ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░   █████████████████████████████████████
   ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁   █████████████████████████████████████
 In 30 s, 207 requests reached the API; without the cache: 5,475.
-1 Misses 2 Upstreams 3 Caches 4 Locations 5 Servers 6 Events 7 URLs 8 Shadow
+1 Misses 2 Upstreams 3 Caches 4 Locations 5 Servers 6 Events 7 URLs
 location         API time▼   count   each  cause                advice
 location /items      2.4 s      30  80 ms  nothing was stored…  the first reque…
 location /items     800 ms      10  80 ms  the client request…  write proxy_cac…
@@ -53,7 +53,7 @@ location /items     160 ms       2  80 ms  not stored: it set…  take Set-Cooki
 
 cause: nothing was stored that fits · advice: the first request must miss; store
 responses for longer · defined in: /etc/nginx.conf:12:9
-q quit  Tab 1-8 table  ↑↓ row  ←→ sort  r reverse  / filter  t 5 minutes
+q quit  Tab 1-9 table  ↑↓ row  ←→ sort  r reverse  / filter  t 5 minutes
 ";
     assert_eq!(shown((80, 24), &[]), expected);
 }
@@ -67,7 +67,7 @@ Requests/s 255  failed 0      To the API/s 10 / 255
 Median 0.70 ms  99 % 81 ms    From the cache 96 %
  ▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆  ████████████████████████████
 30 s: 207 to the API, 5,475 without
-1 2 Upstreams 3 4 5 6 7 8  by active
+1 2 Upstreams 3 4 5 6 7  by active
 server         state                req/s   requests
 10.0.0.1:8000  ● up                    10      12.9k
 10.0.0.2:8000  ● unhealthy              0          7
@@ -76,7 +76,7 @@ server         state                req/s   requests
 
 active: 1 · 5xx: 0 · failed: 1 · response: 80 ms · head: 78
 ms · outages: 0 · ejections: 0 · upstream: api
-q quit  Tab 1-8 table  ↑↓ row  ←→ sort  r reverse  / filter
+q quit  Tab 1-9 table  ↑↓ row  ←→ sort  r reverse  / filter
 ";
     let actions = [Action::Table(1), Action::Down, Action::NextColumn, Action::Reverse];
     assert_eq!(shown((60, 16), &actions), expected);
@@ -89,14 +89,14 @@ Millstream ● live  http://127.0.0.1:8081
 Requests/s 255 / 0  To the API/s 10
 Median 0.70 ms      From the cache 96 %
 30 s: 207 to the API, 5,475 without
-1 2 3 4 Locations 5 6 7 8
+1 2 3 4 Locations 5 6 7
 name                 req/s▼   from cache
 shop.example.com /…      10       99.7 %
 shop.example.com /        0       92.0 %
 
 name: shop.example.com /items ·
 requests: 12.9k · to the API: 40 ·
-q quit  Tab 1-8 table  ↑↓ row  ←→ sort
+q quit  Tab 1-9 table  ↑↓ row  ←→ sort
 ";
     assert_eq!(shown((40, 12), &[Action::Table(3)]), expected);
     let expected = "\
@@ -115,7 +115,7 @@ fn a_filter_and_an_order_out_of_sight_are_said() {
     let letters = "ITEMS".chars().map(Action::Type);
     let mut actions: Vec<Action> = typed.into_iter().chain(letters).collect();
     let expected = "\
-1 2 3 4 Locations 5 6 7 8  by sent
+1 2 3 4 Locations 5 6 7  by sent
 name                      req/s   from cache   requests
 shop.example.com /items      10       99.7 %      12.9k
 
@@ -126,12 +126,12 @@ Filter: ITEMS▏ Enter keep  Esc clear
     assert_eq!(below(shown((60, 10), &actions)), expected);
     actions.extend([Action::Type('?'), Action::Done]);
     let expected = "\
-1 2 3 4 Locations 5 6 7 8  by sent filter: ITEMS?
+1 2 3 4 Locations 5 6 7  by sent filter: ITEMS?
 name    req/s   from cache   requests   to the API   median
 no rows match the filter
 
 
-q quit  Tab 1-8 table  ↑↓ row  ←→ sort  r reverse  / filter
+q quit  Tab 1-9 table  ↑↓ row  ←→ sort  r reverse  / filter
 ";
     assert_eq!(below(shown((60, 10), &actions)), expected);
 }

@@ -133,6 +133,18 @@ pub fn shadow(state: &State) -> Vec<Row<'_>> {
     elements(&report["routes"]).map(row).collect()
 }
 
+/// This node in each clustered zone, and the others.
+pub fn cluster(state: &State) -> Vec<Row<'_>> {
+    let mut rows = Vec::new();
+    for zone in elements(&state.tables["cluster"]) {
+        let row =
+            |node| Row { parent: string(zone, "/zone", "?"), ..Row::new(string(node, "/node", "?"), node) };
+        rows.push(row(zone));
+        rows.extend(elements(&zone["nodes"]).map(row));
+    }
+    rows
+}
+
 /// Reloads, and errors of the log.
 pub fn notes(state: &State) -> Vec<Row<'_>> {
     state.notes.iter().map(|note| Row::new(string(note, "/text", ""), note)).collect()

@@ -30,6 +30,23 @@ http {
     gzip_comp_level 2;
     gzip_min_length 256;
     gzip_types text/plain text/css text/xml text/javascript application/json application/javascript application/xml application/rss+xml image/svg+xml;
+    {{- if .Values.cluster.url }}
+
+    # Purges and invalidations of one replica take effect on all.
+    cluster main {
+        server {{ include "millstream.engine" . }};
+        secret /run/secrets/millstream-cluster/{{ .Values.cluster.secretKey }};
+        {{- with (urlParse .Values.cluster.url).userinfo }}
+        user {{ . }};
+        {{- end }}
+        {{- with .Values.cluster.passwordKey }}
+        password /run/secrets/millstream-cluster/{{ . }};
+        {{- end }}
+        {{- if hasPrefix "rediss:" .Values.cluster.url }}
+        tls on;
+        {{- end }}
+    }
+    {{- end }}
     {{- with .Values.http }}
 
     {{- . | trim | nindent 4 }}
@@ -44,7 +61,7 @@ http {
 {{/* The site in short. */}}
 {{- define "millstream.site" -}}
 {{- if .Values.api.servers -}}
-proxy_cache_path /var/cache/millstream/api levels=1:2 keys_zone=api:32m memory={{ .Values.cache.memory }} max_size={{ .Values.cache.maxSize }} inactive={{ .Values.cache.inactive }};
+proxy_cache_path /var/cache/millstream/api levels=1:2 keys_zone=api:32m{{ if .Values.cluster.url }} cluster=main{{ end }} memory={{ .Values.cache.memory }} max_size={{ .Values.cache.maxSize }} inactive={{ .Values.cache.inactive }};
 
 upstream api {
     {{- range .Values.api.servers }}

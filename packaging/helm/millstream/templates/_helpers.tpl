@@ -33,15 +33,32 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
+{{- define "millstream.replicas" -}}
+{{- if kindIs "invalid" .Values.replicaCount -}}
+{{- ternary 2 1 (ne .Values.cluster.url "") -}}
+{{- else -}}
+{{- int .Values.replicaCount -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Not empty if there can be more than one replica. */}}
 {{- define "millstream.severalCaches" -}}
-{{- if or .Values.autoscaling.enabled (gt (int .Values.replicaCount) 1) -}}true{{- end -}}
+{{- if or .Values.autoscaling.enabled (gt (int (include "millstream.replicas" .)) 1) -}}true{{- end -}}
+{{- end -}}
+
+{{/* Host and port of the engine. */}}
+{{- define "millstream.engine" -}}
+{{- $engine := (urlParse .Values.cluster.url).host -}}
+{{- if regexMatch ":[0-9]+$" $engine -}}{{ $engine }}{{- else -}}{{ $engine }}:6379{{- end -}}
 {{- end -}}
 
 {{/* What values.schema.json cannot say: which values do not go together. */}}
 {{- define "millstream.check" -}}
 {{- if and .Values.cache.persistence.enabled (include "millstream.severalCaches" .) -}}
 {{- fail "cache.persistence: a cache on a volume belongs to one process: set replicaCount to 1 and leave autoscaling off" -}}
+{{- end -}}
+{{- if and .Values.cluster.url (not .Values.cluster.secretName) -}}
+{{- fail "cluster.secretName: name the Secret with the secret of the cluster" -}}
 {{- end -}}
 {{- if eq (int .Values.port) (int .Values.dashboard.port) -}}
 {{- fail "dashboard.port: it is the port of the sites" -}}

@@ -1,0 +1,203 @@
+//! `cluster`: partitions, clocks and links that are wrong, an upgrade of all nodes, and what is shown of it.
+
+use crate::cluster::{
+    SECRET, Versions, all_confirmed, fill, get, is_cut_off, node, node_at, purge, state, states, three,
+};
+use millstream_tests::engine::Engine;
+use millstream_tests::process;
+use millstream_tests::relay::{Link, Relay};
+use millstream_tests::server::Server;
+use millstream_tests::{skip_on_nginx, wait};
+use rustix::process::Signal;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const TAG: &str = "{\"tags\":\"versions\"}";
+
+/// Two nodes, and one behind a link of its own.
+fn linked(engine: &Engine, versions: &Versions, cut_off: &str) -> ([Server; 3], Relay) {
+    let relay = Relay::to(&engine.address());
+    let mut distant = node_at("c", &relay.address(), versions, cut_off, SECRET);
+    distant.run().expect("it starts");
+    let [a, b] = ["a", "b"].map(|name| node(name, engine, versions, cut_off, SECRET));
+    let nodes = [a, b, distant];
+    all_confirmed(&nodes);
+    (nodes, relay)
+}
+
+#[test]
+fn partition_a_node_revalidates_after_cut_off_and_serves_nothing_that_was_purged_on_its_return() {
+    skip_on_nginx!();
+    let (engine, versions) = (Engine::start(), Versions::start());
+    let (nodes, relay) = linked(&engine, &versions, "1s");
+    fill(&nodes, "/x", 1);
+    fill(&nodes, "/kept", 1);
+    relay.set(Link::Cut);
+    wait::until("it is cut off", || is_cut_off(&nodes[2]));
+    let version = versions.next();
+    let report = nodes[0].request("PURGE", "/x", &[("Host", "localhost")]);
+    assert_eq!(states(&report), "a in_force, b in_force, c cut_off");
+    assert_eq!(get(&nodes[2], "/x").0, version.to_string(), "it asks the API");
+    // What it was given meanwhile holds there at once and travels later.
+    let version = versions.next();
+    let report = purge(&nodes[2], TAG);
+    assert_eq!(report.status, 202, "{}", report.text());
+    assert_eq!(get(&nodes[2], "/x").0, version.to_string());
+    relay.set(Link::Whole);
+    for node in &nodes {
+        wait::until("all have the last version", || get(node, "/x").0 == version.to_string());
+    }
+    all_confirmed(&nodes);
+    fill(&nodes, "/x", version);
+    let lost = nodes.iter().find(|node| node.log().contains("the zone is purged"));
+    assert!(lost.is_none(), "nothing was missed");
+}
+
+#[test]
+fn clock_of_a_node_an_hour_off_the_same_ages_and_the_same_purges() {
+    skip_on_nginx!();
+    let (engine, versions) = (Engine::start(), Versions::start());
+    for off in [3600, -3600] {
+        let mut wrong = node_at("c", &engine.address(), &versions, "1s", SECRET);
+        wrong.is_fast_by(off);
+        wrong.run().expect("faketime is installed");
+        let [a, b] = ["a", "b"].map(|name| node(name, &engine, &versions, "1s", SECRET));
+        let nodes = [a, b, wrong];
+        all_confirmed(&nodes);
+        let mut version = versions.next();
+        purge(&nodes[0], TAG);
+        for giver in &nodes {
+            fill(&nodes, "/x", version);
+            for node in &nodes {
+                let age = node.get("/x").field("age").map(|age| age.parse::<u64>().expect("seconds"));
+                assert!(age.is_none_or(|age| age < 30), "{off}: {age:?}");
+            }
+            version = versions.next();
+            let report = purge(giver, TAG);
+            assert!(!states(&report).contains("waiting") && report.status == 200, "{}", report.text());
+            assert!(nodes.iter().all(|node| get(node, "/x").0 == version.to_string()), "{off}");
+        }
+    }
+}
+
+#[test]
+fn slow_lossy_link_no_request_waits_longer_than_the_deadline() {
+    skip_on_nginx!();
+    let (engine, versions) = (Engine::start(), Versions::start());
+    let (nodes, relay) = linked(&engine, &versions, "5s");
+    fill(&nodes, "/x", 1);
+    relay.set(Link::Lossy(Duration::from_millis(30)));
+    let mut slow = 0;
+    for _ in 0..60 {
+        let begun = Instant::now();
+        let posted = nodes[2].request("POST", "/x", &[("Host", "localhost"), ("Content-Length", "0")]);
+        assert_eq!(posted.status, 200);
+        // The deadline is 5 ms, and the machine may be busy.
+        slow += u32::from(begun.elapsed() > Duration::from_millis(30));
+    }
+    assert!(slow < 20, "{slow} of 60 waited for the link");
+    for node in &nodes {
+        wait::until("all know the last change", || get(node, "/x").0 == "61");
+    }
+    let version = versions.next();
+    purge(&nodes[0], TAG);
+    for node in &nodes {
+        wait::until("a purge comes through", || get(node, "/x").0 == version.to_string());
+    }
+}
+
+#[test]
+fn rolling_upgrade_under_load_with_purges_fails_no_request_and_serves_nothing_that_was_purged() {
+    skip_on_nginx!();
+    let (engine, versions) = (Engine::start(), Versions::start());
+    let nodes = three(&engine, &versions, "2s");
+    let (floor, is_over, reads) = (AtomicU64::new(1), AtomicBool::new(false), AtomicU64::new(0));
+    let upgrade = |node: &Server| {
+        let old = node.current_id();
+        process::send(old, Signal::USR2);
+        wait::until("a new process serves", || ![0, old].contains(&node.current_id()));
+        process::send(old, Signal::QUIT);
+        wait::until("the old process has ended", || !process::is_alive(old));
+    };
+    thread::scope(|scope| {
+        for node in &nodes {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !is_over.load(Ordering::SeqCst) {
+                        let least = floor.load(Ordering::SeqCst);
+                        let got = node.get("/x");
+                        assert_eq!(got.status, 200);
+                        let version: u64 = got.text().parse().expect("a version");
+                        assert!(version >= least, "{version} was purged: {least} is in force everywhere");
+                        reads.fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+            }
+        }
+        let purger = scope.spawn(|| {
+            let mut everywhere = 0;
+            for giver in nodes.iter().cycle() {
+                if is_over.load(Ordering::SeqCst) {
+                    break;
+                }
+                let version = versions.next();
+                let report = purge(giver, TAG);
+                if report.status == 200 {
+                    floor.store(version, Ordering::SeqCst);
+                    everywhere += 1;
+                }
+            }
+            everywhere
+        });
+        nodes.iter().for_each(upgrade);
+        is_over.store(true, Ordering::SeqCst);
+        let everywhere = purger.join().expect("no purge failed");
+        assert!(everywhere > 10, "only {everywhere} purges came into force everywhere");
+    });
+    assert!(reads.load(Ordering::Relaxed) > 1_000);
+    wait::until("all are confirmed", || nodes.iter().all(|node| state(node)["state"] == "confirmed"));
+}
+
+#[test]
+fn explain_and_the_metrics_tell_whose_purge_it_was() {
+    skip_on_nginx!();
+    let (engine, versions) = (Engine::start(), Versions::start());
+    let nodes = three(&engine, &versions, "2s");
+    let explained = |node: &Server| {
+        let port = node.port();
+        node.get(&format!("/api/9/explain?url=http://localhost:{port}/x")).json()
+    };
+    for body in [TAG, "{\"key_prefix\":\"localhost/\"}", "{\"key\":\"localhost/x\"}"] {
+        fill(&nodes, "/x", 1);
+        let path = if body.contains("key") { "/api/9/http/caches/one/purge" } else { "/api/9/purge" };
+        let length = body.len();
+        nodes[0].ask(format!(
+            "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+        ));
+        let seen = explained(&nodes[1]);
+        // Of a tag nobody knows any more which entry had it.
+        if !body.contains("tags") {
+            assert_eq!(seen["last_purge"]["node"], "a", "{body}: {seen:#}");
+            let why = seen["now"]["why"].as_str().unwrap_or_default();
+            assert!(why.contains("a purge on node a, "), "{why}");
+        }
+        assert!(explained(&nodes[0])["last_purge"].get("node").is_none(), "its own");
+    }
+    fill(&nodes, "/x", 1);
+    nodes[2].request("POST", "/x", &[("Host", "localhost"), ("Content-Length", "0")]);
+    wait::until("it is told", || {
+        let seen = explained(&nodes[0]);
+        seen["now"]["why"].as_str().is_some_and(|why| why.contains("on node c, "))
+    });
+    let metrics = nodes[1].get("/api/metrics").text();
+    for (name, least) in [
+        ("millstream_cluster_orders_total", 4),
+        ("millstream_cluster_zone_purges_total", 0),
+        ("millstream_cluster_breaker_opened_total", 0),
+        ("millstream_cluster_script_duration_seconds_count", 2),
+    ] {
+        let value = metrics.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+        assert!(value.is_some_and(|value| value >= least), "{name} {value:?}");
+    }
+}
