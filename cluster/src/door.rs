@@ -147,6 +147,8 @@ impl Door {
     /// everywhere. It travels even if the result is dropped.
     pub fn publish(self: &Arc<Self>, what: What, how: How, awaited: bool) -> Publication {
         let (placed, receiver) = oneshot::channel();
+        // Counted before the order can be published: whoever publishes it then looks for the other nodes at once.
+        let waiting = Waiting::new(self, awaited);
         let at = clock::wall().unix_milliseconds();
         let mut queue = self.lock();
         let (mut what, mut how, mut all) = (what.bounded(), how, vec![placed]);
@@ -157,7 +159,6 @@ impl Door {
         queue.push(Given { what, how, at, awaited, placed: all });
         drop(queue);
         self.wake.notify_one();
-        let waiting = Waiting::new(self, awaited);
         Publication { receiver, waiting }
     }
 

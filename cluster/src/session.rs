@@ -110,9 +110,9 @@ impl<'m> Session<'m> {
         if clock::now() >= self.next_beat || self.member.door.is_awaited() {
             self.beat().await?;
         }
-        let wants_beat = self.read().await?;
+        let mut wants_beat = self.read().await?;
         if self.publish().await? {
-            self.read().await?;
+            wants_beat |= self.read().await?;
             self.awaited = self.member.door.is_awaited().then(clock::now);
         }
         if wants_beat {
