@@ -19,6 +19,9 @@ use tokio::sync::{Notify, oneshot, watch};
 /// Orders that wait to be numbered. Past that all of them become one for everything.
 const MOST_QUEUED: usize = 65_536;
 
+/// What stands in a report for nodes that this one has not seen since the engine lost its list of them.
+const UNSEEN: &str = "other nodes";
+
 /// One zone's door.
 pub struct Door {
     pub(crate) zone: String,
@@ -75,6 +78,8 @@ pub(crate) struct View {
     /// Since when this node is not confirmed; `None` while it is.
     pub(crate) cut_off_since: Option<Instant>,
     pub(crate) is_replaying: bool,
+    /// Until then there may be nodes that serve and that this one has not seen.
+    pub(crate) unsure_until: Option<Instant>,
     /// Given here and in no log yet.
     pub(crate) unpublished: usize,
 }
@@ -338,6 +343,9 @@ impl Door {
             |(_, peer): &(Issuer, Peer)| NodeReport { name: peer.beat.name.clone(), state: state(peer) };
         let mut nodes: Vec<NodeReport> = view.peers.iter().map(report).collect();
         nodes.sort_by(|one, other| one.name.cmp(&other.name));
+        if view.unsure_until.is_some_and(|until| clock::now() < until) {
+            nodes.push(NodeReport { name: UNSEEN.to_owned(), state: NodeState::Waiting });
+        }
         nodes.insert(0, NodeReport { name: self.node.clone(), state: NodeState::InForce });
         Reached { is_published: placed.is_some(), nodes, is_current }
     }

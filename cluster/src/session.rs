@@ -13,6 +13,7 @@ use crate::epoch::Epoch;
 use crate::held::Cursor;
 use crate::member::Member;
 use crate::order::Issuer;
+use crate::peers::MARGIN;
 use crate::script::Seen;
 use crate::secret::Kind;
 use crate::settings::Guard;
@@ -228,6 +229,8 @@ impl<'m> Session<'m> {
         let is_informed = member.informed.get().is_some_and(|at| now.saturating_duration_since(at) <= BEAT);
         if !is_informed && !is_first {
             member.grace.set(Some(now + GRACE));
+            // One of those may not reach the engine, and serves until it cuts itself off.
+            member.show(|view| view.unsure_until = Some(now + member.settings.cut_off + MARGIN));
         }
         let is_empty = is_first && seen.head == 0;
         if !is_known && !is_empty {

@@ -259,6 +259,13 @@ fn history(seed: u64, without: Option<Guard>) -> Option<String> {
     world.violation.into_inner().expect("whole")
 }
 
+/// The engine loses everything while a node is down, which then comes back when another one is cut off: it must not take those that it
+/// sees for all.
+#[test]
+fn a_node_that_was_down_when_the_engine_lost_all_waits_for_those_it_may_not_have_seen() {
+    assert_eq!(history(378, None), None);
+}
+
 #[test]
 fn no_read_after_a_purge_was_in_force_everywhere_is_older() {
     let count = std::env::var("MILLSTREAM_HISTORIES").ok().and_then(|text| text.parse().ok()).unwrap_or(2);
