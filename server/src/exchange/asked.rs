@@ -7,7 +7,7 @@
 use super::broken::{AttemptFailure, ExchangeFailure, broken};
 use super::opening::open;
 use super::request_head::{RequestPlan, WrittenHead};
-use super::sending::send_stream;
+use super::sending::send_on;
 use super::watching::{watch, watch_for_others};
 use super::{Passing, answer_head, asked_codings, call_timeout, handshake, saying};
 use crate::client::ClientFailure;
@@ -22,6 +22,9 @@ use millstream_wire::h1::head::ResponseHead;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
+
+const SENDING: &str = "while sending request to upstream";
+const READING: &str = "while reading response header from upstream";
 
 pub(super) struct Asked {
     pub(super) connection: Box<Connection>,
@@ -181,26 +184,29 @@ async fn exchange_heads(
     at: At,
     head: &mut ResponseHead,
 ) -> Result<(), AttemptFailure> {
-    let (mut whole, mut read) = match at {
+    let (mut sent, mut read) = match at {
         At::Sending(out, from) => {
             let timeout = passing.proxy.exchange.send_timeout;
             let sending = passing.terms.body.send(connection, &out[from..], timeout);
             let watched = passing.client.as_deref_mut().filter(|_| passing.terms.watching);
             let sent = watch(watched, sending).await.map_err(AttemptFailure::Client)?;
             buffers::give(out);
-            match sent {
-                Ok(whole) => (whole, None),
-                Err(error) => return answered_early(passing, connection, error, head).await,
-            }
+            (sent, None)
         }
-        At::Sent => (true, None),
-        At::Read(outcome) => (true, Some(outcome)),
+        At::Sent => (Ok(true), None),
+        At::Read(outcome) => (Ok(true), Some(outcome)),
     };
     loop {
-        if !whole {
-            whole = Box::pin(send_stream(passing, connection)).await?;
+        if let Ok(false) = sent {
+            sent = Box::pin(send_on(passing, connection)).await?;
         }
-        if whole {
+        let (is_whole, failed) = match sent {
+            Ok(is_whole) => (is_whole, None),
+            // The server has responded, perhaps with 413, and may accept no more.
+            Err(error @ ExchangeError::Write(_)) => (false, Some(error)),
+            Err(error) => return Err(broken(connection, error, SENDING)),
+        };
+        if is_whole {
             connection.sent_whole();
         }
         let outcome = match read.take() {
@@ -208,11 +214,15 @@ async fn exchange_heads(
             None => read_head(passing, connection, head).await.map_err(AttemptFailure::Client)?,
         };
         if let Err(error) = outcome {
-            return Err(broken(connection, error, "while reading response header from upstream"));
+            return Err(match failed {
+                Some(error) => broken(connection, error, SENDING),
+                None => broken(connection, error, READING),
+            });
         }
         if head.is_interim() {
             let fields = head.view(connection.head_bytes());
             Box::pin(pass_interim(passing, head.status, fields)).await?;
+            sent = Ok(is_whole);
             continue;
         }
         let may_upgrade = written.upgrade && passing.client.is_some() && passing.request.may_switch();
@@ -221,28 +231,8 @@ async fn exchange_heads(
             101 => Err(ExchangeError::UnexpectedUpgrade),
             _ => Ok(()),
         }
-        .map_err(|error| broken(connection, error, "while reading response header from upstream"));
+        .map_err(|error| broken(connection, error, READING));
     }
-}
-
-/// After a failed send: the upstream may have responded, for example 413, and accept no more.
-async fn answered_early(
-    passing: &mut Passing<'_>,
-    connection: &mut Connection,
-    error: ExchangeError,
-    head: &mut ResponseHead,
-) -> Result<(), AttemptFailure> {
-    if let ExchangeError::Write(_) = error {
-        let (size, timeout) = (passing.proxy.exchange.buffer_size, passing.proxy.exchange.read_timeout);
-        while Box::pin(connection.read_head(head, size, timeout)).await.is_ok() && head.status != 101 {
-            if !head.is_interim() {
-                return Ok(());
-            }
-            let fields = head.view(connection.head_bytes());
-            Box::pin(pass_interim(passing, head.status, fields)).await?;
-        }
-    }
-    Err(broken(connection, error, "while sending request to upstream"))
 }
 
 async fn read_head(

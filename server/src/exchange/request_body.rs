@@ -37,8 +37,6 @@ pub(super) enum RequestBody {
         first: Vec<u8>,
         /// Whether anything was sent that is not kept.
         begun: bool,
-        /// Received and not sent, because the response came first.
-        rest: Vec<u8>,
     },
 }
 
@@ -219,7 +217,7 @@ async fn stream(
         BodyProgress::End => Ok(in_memory(request, first)),
         BodyProgress::More => {
             request.received.body = KeptBody::Unread;
-            Ok(RequestBody::Stream { length, first, begun: false, rest: Vec::new() })
+            Ok(RequestBody::Stream { length, first, begun: false })
         }
     }
 }

@@ -1,8 +1,9 @@
 //! The request on its way to a server: the head, and the body out of memory, out of a file, or as the client sends it.
 
 use super::Passing;
-use super::broken::{AttemptFailure, broken};
+use super::broken::AttemptFailure;
 use super::request_body::{PIECE, RequestBody, read_at};
+use super::watching::watch;
 use crate::client::BodyProgress;
 use millstream_net::buffers;
 use millstream_upstream::{Connection, ExchangeError};
@@ -40,13 +41,37 @@ impl RequestBody {
     }
 }
 
-/// False: the upstream responds before all of it is sent.
-pub(super) async fn send_stream(
+/// Sends on: what the server did not take before, and what is behind it. False: the upstream responds before all of it is sent.
+pub(super) async fn send_on(
     passing: &mut Passing<'_>,
     connection: &mut Connection,
-) -> Result<bool, AttemptFailure> {
-    let RequestBody::Stream { begun, first, rest, .. } = &mut passing.terms.body else { return Ok(true) };
-    let Some(client) = passing.client.as_deref_mut() else { return Ok(true) };
+) -> Result<Result<bool, ExchangeError>, AttemptFailure> {
+    let timeout = passing.proxy.exchange.send_timeout;
+    let sending = async {
+        if connection.send_unsent(timeout).await? {
+            return Ok(true);
+        }
+        match &passing.terms.body {
+            RequestBody::File(file, length) => {
+                send_file(connection, file, *length, timeout).await.map(|()| true)
+            }
+            RequestBody::Stream { .. } => Ok(false),
+            RequestBody::None | RequestBody::Memory(_) => Ok(true),
+        }
+    };
+    let watched = passing.client.as_deref_mut().filter(|_| passing.terms.watching);
+    match watch(watched, sending).await.map_err(AttemptFailure::Client)? {
+        Ok(false) => send_stream(passing, connection).await,
+        done => Ok(done),
+    }
+}
+
+async fn send_stream(
+    passing: &mut Passing<'_>,
+    connection: &mut Connection,
+) -> Result<Result<bool, ExchangeError>, AttemptFailure> {
+    let RequestBody::Stream { begun, first, .. } = &mut passing.terms.body else { return Ok(Ok(true)) };
+    let Some(client) = passing.client.as_deref_mut() else { return Ok(Ok(true)) };
     // What a server refuses over HTTP/2 can be sent once more, as long as it is little.
     let most_kept = if passing.proxy.is_http2() { MOST_KEPT } else { 0 };
     let mut piece = buffers::take();
@@ -63,7 +88,7 @@ pub(super) async fn send_stream(
         let progress = match step {
             None => {
                 client.set_busy();
-                break Ok(false);
+                break Ok(Ok(false));
             }
             Some(Err(failure)) => break Err(AttemptFailure::Client(failure)),
             Some(Ok(progress)) => progress,
@@ -73,30 +98,25 @@ pub(super) async fn send_stream(
         } else {
             (*begun, *first) = (true, Vec::new());
         }
-        let (ended, before) = (progress == BodyProgress::End, connection.body_sent());
+        let ended = progress == BodyProgress::End;
         match connection.send(b"", &piece, ended, passing.proxy.exchange.send_timeout).await {
-            Ok(()) if ended => break Ok(true),
+            Ok(()) if ended => break Ok(Ok(true)),
             Ok(()) => {}
-            // What it has to say, if anything, is read next.
-            Err(ExchangeError::Write(_)) => {
-                let sent = (connection.body_sent() - before) as usize;
-                rest.extend_from_slice(&piece[sent..]);
-                break Ok(false);
-            }
-            Err(error) => break Err(broken(connection, error, "while sending request to upstream")),
+            Err(error) => break Ok(Err(error)),
         }
     };
     buffers::give(piece);
     outcome
 }
 
+/// From where it was left.
 async fn send_file(
     connection: &mut Connection,
     file: &Arc<File>,
     length: u64,
     timeout: Duration,
 ) -> Result<(), ExchangeError> {
-    let (mut sent, mut piece) = (0, Vec::new());
+    let (mut sent, mut piece) = (connection.body_given(), Vec::new());
     loop {
         let size = usize::try_from(length - sent).unwrap_or(PIECE).min(PIECE);
         piece = read_at(file, piece, sent, size).await.map_err(ExchangeError::Write)?;

@@ -190,7 +190,7 @@ impl Transfer {
     fn of(
         passing: &Passing<'_>,
         client: &mut Client,
-        answered: Answered,
+        mut answered: Answered,
         buffered: bool,
         wanted: u64,
     ) -> Transfer {
@@ -199,7 +199,7 @@ impl Transfer {
         }
         let exchange = &passing.proxy.exchange;
         let (count, size) = exchange.buffers;
-        let upward = Upward::of(&passing.terms.body, &answered.connection).map(Box::new);
+        let upward = Upward::of(&passing.terms.body, &mut answered.connection).map(Box::new);
         Transfer {
             answered,
             bound: if buffered { exchange.buffer_size + count * size } else { 1 },

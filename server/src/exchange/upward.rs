@@ -40,21 +40,19 @@ pub(super) enum Stuck {
 
 impl Upward {
     /// What is unsent of a body, if the server may still have it.
-    pub(super) fn of(body: &RequestBody, connection: &Connection) -> Option<Upward> {
+    pub(super) fn of(body: &RequestBody, connection: &mut Connection) -> Option<Upward> {
         if !connection.is_both_ways() {
             return None;
         }
-        let sent = connection.body_sent();
-        let behind = |bytes: &[u8]| bytes.get(sent as usize..).unwrap_or_default().to_vec();
-        let (piece, source) = match body {
+        let at = connection.body_given();
+        let (piece, is_last) = connection.take_unsent();
+        let source = match body {
             RequestBody::None => return None,
-            RequestBody::Memory(bytes) => (behind(bytes), BodySource::Ended),
-            RequestBody::File(file, length) => {
-                let file = Arc::clone(file);
-                (Vec::new(), BodySource::File { file, at: sent, length: *length, reading: None })
+            RequestBody::File(file, length) if !is_last => {
+                BodySource::File { file: Arc::clone(file), at, length: *length, reading: None }
             }
-            RequestBody::Stream { begun: true, rest, .. } => (rest.clone(), BodySource::Client),
-            RequestBody::Stream { begun: false, first, .. } => (behind(first), BodySource::Client),
+            RequestBody::Stream { .. } if !is_last => BodySource::Client,
+            _ => BodySource::Ended,
         };
         Some(Upward { piece, sent: 0, source })
     }

@@ -4,8 +4,8 @@ use std::fs::{self, Permissions};
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -44,6 +44,90 @@ fn hasty(path: &std::path::Path, response: &'static [u8]) -> Arc<AtomicUsize> {
         }
     });
     count
+}
+
+/// Responds once it has the head, then reads on. What comes behind a head until the connection ends, of each connection.
+fn patient(path: &std::path::Path, response: Vec<u8>) -> Arc<Mutex<Vec<Vec<u8>>>> {
+    let listener = UnixListener::bind(path).expect("a socket");
+    fs::set_permissions(path, Permissions::from_mode(0o777)).expect("own socket");
+    let read = Arc::<Mutex<Vec<Vec<u8>>>>::default();
+    let all = Arc::clone(&read);
+    thread::spawn(move || {
+        for (at, stream) in listener.incoming().enumerate() {
+            let Ok(mut stream) = stream else { return };
+            all.lock().expect("whole").push(Vec::new());
+            let (all, response) = (Arc::clone(&all), response.clone());
+            thread::spawn(move || {
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    let mut byte = [0];
+                    if !matches!(stream.read(&mut byte), Ok(1)) {
+                        return;
+                    }
+                    head.push(byte[0]);
+                }
+                _ = stream.write_all(&response);
+                let (mut piece, mut count) = (vec![0; 64 * 1024], 0);
+                while let Ok(length @ 1..) = stream.read(&mut piece) {
+                    all.lock().expect("whole")[at].extend_from_slice(&piece[..length]);
+                    count += piece[..length].iter().filter(|byte| **byte == b'x').count();
+                    if count == BODY && !response.ends_with(b"ok") {
+                        _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwhole");
+                    }
+                }
+            });
+        }
+    });
+    read
+}
+
+fn hints(count: usize, length: usize) -> Vec<u8> {
+    format!("HTTP/1.1 103 Early Hints\r\nLink: </{}>\r\n\r\n", "a".repeat(length)).into_bytes().repeat(count)
+}
+
+#[test]
+fn interim_responses_while_a_request_is_blocked_lose_nothing_of_it() {
+    skip_on_nginx!();
+    const FINAL: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+    // As many as may be read ahead, and more; with a response behind them, and without one.
+    let responses = [
+        [hints(5, 10), FINAL.to_vec()].concat(),
+        [hints(8, 3000), FINAL.to_vec()].concat(),
+        hints(3, 10),
+        hints(20, 1500),
+    ];
+    for (way, is_chunked) in [(BUFFERED, false), (IN_FILE, false), (STREAMED, false), (STREAMED, true)] {
+        for response in &responses {
+            let prefix = Prefix::new();
+            let socket = prefix.path().join("api.sock");
+            let read = patient(&socket, response.clone());
+            let template = site! {
+                http "client_max_body_size 8m; upstream api { server unix:@SOCKET@; keepalive 4; }"
+                server "location / { proxy_pass http://api; @WAY@ proxy_buffer_size 16k; proxy_read_timeout 10s; }"
+            };
+            let server = Server::start(template, &[("SOCKET", &socket.display().to_string()), ("WAY", way)]);
+            let mut client =
+                Client::connect_with_patience(server.port(), Duration::from_secs(20)).expect("it listens");
+            if is_chunked {
+                let framed = format!("{BODY:x}\r\n{}\r\n0\r\n\r\n", "x".repeat(BODY));
+                _ = client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+                _ = client.send(framed);
+            } else {
+                _ = post(&mut client);
+            }
+            let got = client.answer().expect("an answer");
+            let is_final = response.ends_with(b"ok");
+            let expected = (200, if is_final { "ok" } else { "whole" }.to_owned());
+            let what = format!("{way} {is_chunked} {} bytes: {}", response.len(), server.log());
+            assert_eq!((got.status, got.text()), expected, "{what}");
+            if is_final {
+                assert_eq!(server.get("/secret").text(), "ok", "{what}");
+            }
+            let read = read.lock().expect("whole");
+            let is_mixed = read.iter().any(|bytes| bytes.windows(7).any(|part| part == b"/secret"));
+            assert!(!is_mixed, "a request was read as a part of the body: {what}");
+        }
+    }
 }
 
 fn post(client: &mut Client) -> std::io::Result<()> {

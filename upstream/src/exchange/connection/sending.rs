@@ -1,5 +1,6 @@
 //! The request on its way out: a head, and behind it the body, framed by the speaker.
 
+use super::state::Unsent;
 use super::{Connection, Over};
 use crate::error::ExchangeError;
 use millstream_net::outlet::Outlet;
@@ -12,7 +13,8 @@ use std::time::Duration;
 
 impl Connection {
     /// Sends a head as it is, followed by a framed piece of the body; each may be empty. `last` ends the
-    /// body. `timeout` bounds each wait.
+    /// body. `timeout` bounds each wait. After [`ExchangeError::Write`] the server may have responded: read what it sent, then
+    /// continue with [`Connection::send_unsent`].
     pub async fn send(
         &mut self,
         mut head: &[u8],
@@ -20,6 +22,7 @@ impl Connection {
         last: bool,
         timeout: Duration,
     ) -> Result<(), ExchangeError> {
+        self.exchange.body_given += piece.len() as u64;
         if let Over::Call(_) = self.over {
             return self.send_in_call(head, piece, last, timeout).await;
         }
@@ -31,12 +34,56 @@ impl Connection {
             let mut parts = [IoSlice::new(&[]); 4];
             let filled = [head, &before, framed, behind].into_iter().filter(|part| !part.is_empty());
             let count = parts.iter_mut().zip(filled).map(|(place, part)| *place = IoSlice::new(part)).count();
-            self.write_all(&mut parts[..count], timeout).await?;
+            let mut unwritten = &mut parts[..count];
+            if let Err(error) = self.write_all(&mut unwritten, timeout).await {
+                let mut bytes: Vec<u8> = unwritten.iter().flat_map(|part| part.iter().copied()).collect();
+                self.frame(rest, last, &mut bytes);
+                self.exchange.unsent = Unsent { bytes, is_last: last };
+                return Err(error);
+            }
             if rest.is_empty() {
                 return Ok(());
             }
             (head, piece) = (&[], rest);
         }
+    }
+
+    /// As [`Connection::send`] does, piece by piece; nothing of nothing.
+    fn frame(&mut self, mut rest: &[u8], last: bool, out: &mut Vec<u8>) {
+        while !rest.is_empty() {
+            let (framed, behind) = rest.split_at(rest.len().min(self.exchange.speaker.most()));
+            let mut before = Vec::new();
+            let after = self.exchange.speaker.frame(framed.len(), last && behind.is_empty(), &mut before);
+            out.extend_from_slice(&before);
+            out.extend_from_slice(framed);
+            out.extend_from_slice(after);
+            rest = behind;
+        }
+    }
+
+    /// Sends what [`Connection::send`] could not, if anything. Returns whether the body has ended with it.
+    pub async fn send_unsent(&mut self, timeout: Duration) -> Result<bool, ExchangeError> {
+        let Unsent { bytes, is_last } = std::mem::take(&mut self.exchange.unsent);
+        if bytes.is_empty() {
+            return Ok(is_last);
+        }
+        if let Over::Call(_) = self.over {
+            return self.send_in_call(&[], &bytes, is_last, timeout).await.map(|()| is_last);
+        }
+        let mut parts = [IoSlice::new(&bytes)];
+        let mut unwritten = &mut parts[..];
+        let written = self.write_all(&mut unwritten, timeout).await;
+        if written.is_err() {
+            let bytes = unwritten.iter().flat_map(|part| part.iter().copied()).collect();
+            self.exchange.unsent = Unsent { bytes, is_last };
+        }
+        written.map(|()| is_last)
+    }
+
+    /// Takes what [`Connection::send`] could not send in a call, and whether it ends the body.
+    pub fn take_unsent(&mut self) -> (Vec<u8>, bool) {
+        let Unsent { bytes, is_last } = std::mem::take(&mut self.exchange.unsent);
+        (bytes, is_last)
     }
 
     async fn send_in_call(
@@ -78,7 +125,9 @@ impl Connection {
         .await;
         let count = (piece.len() - rest.len()) as u64;
         self.exchange.written += count;
-        self.exchange.body_sent += count;
+        if written.is_err() {
+            self.exchange.unsent = Unsent { bytes: rest.to_vec(), is_last: last };
+        }
         written.map_err(|error| if is_elapsed(&error) { ExchangeError::SendTimeout } else { call.unsent() })
     }
 
@@ -107,7 +156,6 @@ impl Connection {
         Poll::Ready(match outcome {
             Ok(count) => {
                 self.exchange.written += count as u64;
-                self.exchange.body_sent += count as u64;
                 Ok(count)
             }
             Err(error) if is_elapsed(&error) => Err(ExchangeError::SendTimeout),
@@ -141,11 +189,11 @@ impl Connection {
     /// response, which is read next, ends the request's body (RFC 9112 §9.6).
     async fn write_all(
         &mut self,
-        mut pieces: &mut [IoSlice<'_>],
+        pieces: &mut &mut [IoSlice<'_>],
         timeout: Duration,
     ) -> Result<(), ExchangeError> {
         // A write of nothing must not look like a dead socket.
-        IoSlice::advance_slices(&mut pieces, 0);
+        IoSlice::advance_slices(pieces, 0);
         let written = poll_fn(|context| {
             while !pieces.is_empty() {
                 let Over::Socket(stream) = &mut self.over else { return Poll::Ready(Ok(())) };
@@ -154,7 +202,7 @@ impl Connection {
                     Poll::Ready(Ok(count)) => {
                         // Counted at once: what has gone out in part must not go out again elsewhere.
                         self.exchange.written += count as u64;
-                        IoSlice::advance_slices(&mut pieces, count);
+                        IoSlice::advance_slices(pieces, count);
                     }
                     Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                     Poll::Pending => {
@@ -172,9 +220,9 @@ impl Connection {
         })
     }
 
-    /// Octets of the request's body that a call's stream has accepted: where the rest begins, if the response came first.
-    pub fn body_sent(&self) -> u64 {
-        self.exchange.body_sent
+    /// Octets of the request's body that it was given: sent, or unsent.
+    pub fn body_given(&self) -> u64 {
+        self.exchange.body_given
     }
 
     /// The request, body included, is sent. Otherwise the connection is never reused.

@@ -19,13 +19,23 @@ pub(super) struct ExchangeState {
     pub(super) sent: bool,
     pub(super) received: u64,
     pub(super) written: u64,
-    /// Octets of the body that a call's stream has accepted.
-    pub(super) body_sent: u64,
+    /// Octets of the request's body that were sent or are unsent.
+    pub(super) body_given: u64,
+    pub(super) unsent: Unsent,
     interim: u32,
     pub(super) body: Body,
     /// Whether the answer had no body whatever its fields said, so that a server may have written one all the same.
     pub(super) is_bodiless: bool,
     pub(super) pace: Option<Box<Pace>>,
+}
+
+/// What a server did not take because it responded first, after a part of the same piece had gone out: nothing else may be sent
+/// before it. Framed, unless it is that of a call.
+#[derive(Debug, Default)]
+pub(super) struct Unsent {
+    pub(super) bytes: Vec<u8>,
+    /// Whether it is the end of the body.
+    pub(super) is_last: bool,
 }
 
 /// A part of a body by its place in the buffer.
@@ -50,7 +60,8 @@ impl ExchangeState {
             sent: false,
             received: 0,
             written: 0,
-            body_sent: 0,
+            body_given: 0,
+            unsent: Unsent::default(),
             interim: 0,
             body: Body::pending(),
             is_bodiless: false,
@@ -71,6 +82,7 @@ impl ExchangeState {
     /// Holds nothing until the next exchange.
     pub(super) fn rest(&mut self) {
         self.pace = None;
+        self.unsent = Unsent::default();
         self.body = Body::ended();
         self.speaker = Speaker::http1(false);
     }
