@@ -27,7 +27,7 @@ pub fn snapshot(shared: &Shared, logs: LogStatistics) -> Snapshot {
     snapshot.add_logs(logs);
     snapshot.set_gauge(Gauge::ConfigurationLoaded, shared.loaded / 1000);
     snapshot.set_gauge(Gauge::CacheVerifyOff, i64::from(shared.zones.verified.off()));
-    for (gauge, value) in cluster::gauges(shared) {
+    for (gauge, value) in cluster::gauges(shared).into_iter().chain(cluster::limit_gauges(shared)) {
         snapshot.set_gauge(gauge, value);
     }
     snapshot.tiers = tiers(shared);

@@ -78,9 +78,23 @@ impl Failure {
     }
 }
 
+/// Calls over a connection that someone else holds, many at a time.
+#[derive(Clone)]
+pub(crate) struct Caller(MultiplexedConnection);
+
+impl Caller {
+    pub(crate) async fn call(&mut self, command: &Cmd, within: Duration) -> Result<Value, Failure> {
+        let value = bounded(within, self.0.send_packed_command(command)).await??;
+        match value {
+            Value::ServerError(error) => Err(RedisError::from(error).into()),
+            value => Ok(value),
+        }
+    }
+}
+
 /// One connection; dropped, it is closed.
 pub(crate) struct Line {
-    connection: MultiplexedConnection,
+    caller: Caller,
     driver: JoinHandle<()>,
     /// Of the primary.
     pub(crate) replication: String,
@@ -100,11 +114,11 @@ impl fmt::Debug for Line {
 
 impl Line {
     pub(crate) async fn call(&mut self, command: &Cmd, within: Duration) -> Result<Value, Failure> {
-        let value = bounded(within, self.connection.send_packed_command(command)).await??;
-        match value {
-            Value::ServerError(error) => Err(RedisError::from(error).into()),
-            value => Ok(value),
-        }
+        self.caller.call(command, within).await
+    }
+
+    pub(crate) fn caller(&self) -> Caller {
+        self.caller.clone()
     }
 
     async fn open(stream: Stream, settings: &EngineSettings) -> Result<Line, Failure> {
@@ -119,7 +133,7 @@ impl Line {
         let config = AsyncConnectionConfig::new().set_response_timeout(None);
         let (connection, driver) = MultiplexedConnection::new_with_config(&info, stream, config).await?;
         let driver = tokio::spawn(driver);
-        Ok(Line { connection, driver, replication: String::new() })
+        Ok(Line { caller: Caller(connection), driver, replication: String::new() })
     }
 
     /// Whether it leads to a primary; notes the id of its history.

@@ -115,7 +115,7 @@ impl Node {
         self.zone = Arc::new(NotingZone { directory, ..NotingZone::default() });
         let zone: Arc<dyn Zone> = self.zone.clone();
         let settings = self.plan.settings(self.name);
-        let bus = Bus::new(settings, vec![zone], ErrorLogs::default());
+        let bus = Bus::new(settings, vec![zone], Vec::new(), ErrorLogs::default());
         bus.start().expect("started");
         self.bus = Some(bus);
     }
