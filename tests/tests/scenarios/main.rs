@@ -22,6 +22,7 @@ mod shadow_configuration;
 mod shadow_probe;
 mod verify;
 mod cluster;
+mod cluster_engine;
 mod cluster_limits;
 mod command_line;
 mod acme;
