@@ -3,6 +3,7 @@
 //! Before: `millstream-cluster`'s `door`, which knows them.
 
 use millstream_cluster::{Shown, ShownNode};
+use millstream_net::clock;
 use millstream_server::clusters::RunningCluster;
 use millstream_server::generation::Shared;
 use millstream_telemetry::metrics::{Counter, Gauge, Snapshot, Timing};
@@ -76,6 +77,22 @@ pub(crate) fn add_to(snapshot: &mut Snapshot, shared: &Shared) {
     ] {
         snapshot.set_gauge(gauge, value);
     }
+}
+
+/// Sums over all zones of limits.
+pub(crate) fn limit_gauges(shared: &Shared) -> [(Gauge, i64); 3] {
+    let now = clock::now();
+    let (mut nodes, mut alone, mut left_out) = (0, 0, 0);
+    for door in shared.clusters.running().iter().flat_map(|cluster| cluster.bus.limit_doors()) {
+        nodes += i64::from(door.nodes()) - 1;
+        alone += i64::from(door.is_alone(now));
+        left_out += i64::try_from(door.left_out()).unwrap_or(i64::MAX);
+    }
+    [
+        (Gauge::ClusterLimitNodes, nodes),
+        (Gauge::ClusterLimitsAlone, alone),
+        (Gauge::ClusterCountsLeftOut, left_out),
+    ]
 }
 
 fn zone(cluster: &str, shown: Shown) -> ClusteredZone {

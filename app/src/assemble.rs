@@ -12,6 +12,7 @@ use crate::traces::Traces;
 use crate::{account, state_folder, temporary};
 use millstream_acme::Acme;
 use millstream_cache::Store;
+use millstream_cluster::LimitKind;
 use millstream_conf::diagnostics::Diagnostics;
 use millstream_conf::model::{
     CacheZone, Configuration, HostPort, Http, Level, LimitZone, LogTarget, PeerAddress, Upstream,
@@ -64,8 +65,9 @@ impl Assembled {
         self.left.iter().for_each(|store| store.leave());
         let before = previous.map(|shared| &shared.clusters);
         let http = &shared.configuration.http;
-        shared.clusters =
-            clusters::join(self.clusters, http, &shared.zones.stores, before, &shared.logs.main);
+        let joined = clusters::join(self.clusters, http, &shared.zones, before, &shared.logs.main);
+        shared.clusters = joined;
+        limits_joined(http, &shared.clusters, &mut shared.zones);
         Arc::new(shared)
     }
 }
@@ -147,7 +149,10 @@ fn stores(
 /// The zones of `limit_req` and `limit_conn`. One with the same name, key and size keeps its state.
 fn limit_zones(http: &Http, previous: Option<&Shared>) -> (Vec<Arc<RequestZone>>, Vec<Arc<ConnectionZone>>) {
     let is_same = |before: &LimitZone, zone: &LimitZone| {
-        before.name == zone.name && before.size == zone.size && before.key.source == zone.key.source
+        // Its keys are hashes if it counts with other nodes.
+        let hashes = |zone: &LimitZone| zone.sync.as_ref().map(|sync| sync.cluster.clone());
+        (&before.name, before.size, &before.key.source) == (&zone.name, zone.size, &zone.key.source)
+            && hashes(before) == hashes(zone)
     };
     let requests = http.request_zones.iter().map(|of| {
         let known = previous.and_then(|shared| {
@@ -166,6 +171,27 @@ fn limit_zones(http: &Http, previous: Option<&Shared>) -> (Vec<Arc<RequestZone>>
         known.unwrap_or_else(|| Arc::new(ConnectionZone::new(of.zone.size)))
     });
     (requests.collect(), connections.collect())
+}
+
+/// Zones of limits with `sync` get their doors.
+fn limits_joined(http: &Http, clusters: &Clusters, zones: &mut Zones) {
+    let door = |kind, zone: &LimitZone| {
+        let cluster = &zone.sync.as_ref()?.cluster;
+        let running = clusters.running().iter().find(|running| running.name == *cluster)?;
+        let mut doors = running.bus.limit_doors().iter();
+        doors.find(|door| door.kind() == kind && door.zone() == zone.name).cloned()
+    };
+    for (of, zone) in http.request_zones.iter().zip(&mut zones.requests) {
+        if let Some(door) = door(LimitKind::Requests, &of.zone) {
+            *zone = Arc::new(zone.with_door(door));
+        }
+    }
+    for (of, zone) in http.connection_zones.iter().zip(&mut zones.connections) {
+        let door = door(LimitKind::Connections, &of.zone);
+        if door.is_some() || zone.door().is_some() {
+            *zone = Arc::new(zone.with_door(door));
+        }
+    }
 }
 
 /// Kept from `previous` if its settings are the same.

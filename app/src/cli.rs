@@ -289,6 +289,12 @@ pub struct Caching {
     /// Who may purge over HTTP: no one, programs on this machine (and all clients of a proxy on it), or clients with a token
     #[arg(long, default_value = "off", value_name = "off|local|token=FILE")]
     pub purge: PurgeBy,
+    /// Purge on all nodes through a Redis or Valkey engine: redis://[user:password@]host[:port], rediss://… or unix:/path
+    #[arg(long, value_name = "URL", requires = "cluster_secret")]
+    pub cluster: Option<String>,
+    /// File with the secret of the cluster, the same on every node
+    #[arg(long, value_name = "FILE", requires = "cluster")]
+    pub cluster_secret: Option<PathBuf>,
 }
 
 /// Ends the process on a wrong command line, or if only help was requested.

@@ -3,12 +3,16 @@
 //! A cluster outlives a reload unless something of it has changed. Next: `millstream-cluster`.
 
 use millstream_cache::{Changed, How as PurgeHow, OtherNodes, Purge, Store, What as PurgeWhat};
-use millstream_cluster::{Bus, Door, EngineSettings, How, Lasting, Secret, Sentinel, Settings, What, Zone};
+use millstream_cluster::{
+    Bus, Door, EngineSettings, How, Lasting, Limit, LimitKind, LimitedZone, Secret, Sentinel, Settings, What,
+    Zone,
+};
 use millstream_conf::diagnostics::Diagnostics;
 use millstream_conf::files;
-use millstream_conf::model::{Cluster, Http, Level};
+use millstream_conf::model::{Cluster, Http, Level, LimitZone};
 use millstream_net::tls::TlsConnector;
 use millstream_server::clusters::{Clusters, RunningCluster};
+use millstream_server::generation::Zones;
 use millstream_telemetry::error_log::ErrorLogs;
 use std::io::{self, Read};
 use std::path::Path;
@@ -58,7 +62,7 @@ fn read_one(cluster: &Cluster, findings: &mut Diagnostics) -> Option<ReadCluster
         servers: cluster.servers.clone(),
         sentinel: cluster.sentinel.clone().map(|(name, servers)| Sentinel { name, servers }),
         user: cluster.user.clone(),
-        password: password.as_deref().map(text),
+        password: password.as_deref().map(text).or_else(|| cluster.password_text.clone()),
         tls,
     };
     let host = || rustix::system::uname().nodename().to_string_lossy().into_owned();
@@ -69,6 +73,7 @@ fn read_one(cluster: &Cluster, findings: &mut Diagnostics) -> Option<ReadCluster
         secret,
         timeout: cluster.timeout,
         cut_off: cluster.cut_off,
+        serves: cluster.serves,
         log: LOG,
     };
     Some(ReadCluster { name: cluster.name.clone(), print, serves: cluster.serves, settings })
@@ -90,10 +95,11 @@ fn read_file(path: &Path) -> io::Result<Vec<u8>> {
 pub fn join(
     read: Vec<ReadCluster>,
     http: &Http,
-    stores: &[Arc<Store>],
+    shared: &Zones,
     previous: Option<&Clusters>,
     log: &ErrorLogs,
 ) -> Clusters {
+    let stores = &shared.stores;
     let zones = |name: &str| -> Vec<&Arc<Store>> {
         let zones = http.cache_zones.iter().zip(stores);
         let takes_part = zones.filter(|(zone, _)| zone.cluster.as_ref().is_some_and(|(of, _)| of == name));
@@ -104,6 +110,7 @@ pub fn join(
         for store in zones(&cluster.name) {
             cluster.print.extend((Arc::as_ptr(store) as usize).to_le_bytes());
         }
+        cluster.print.extend(limits(&cluster.name, http, shared).1);
     }
     let known = previous.map(Clusters::running).unwrap_or_default();
     let goes_on = |running: &&RunningCluster| printed.iter().any(|cluster| cluster.print == running.print);
@@ -112,7 +119,10 @@ pub fn join(
         .into_iter()
         .map(|cluster| match known.iter().find(|running| running.print == cluster.print) {
             Some(running) => running.clone(),
-            None => begin(cluster, zones, log),
+            None => {
+                let (limits, _) = limits(&cluster.name, http, shared);
+                begin(cluster, zones, limits, log)
+            }
         })
         .collect();
     let doors = http.cache_zones.iter().zip(stores).map(|(zone, store)| {
@@ -129,9 +139,29 @@ pub fn join(
     Clusters::new(running, doors)
 }
 
+/// The limits that count through a cluster, and what must be the same for it to go on over a reload.
+fn limits(name: &str, http: &Http, zones: &Zones) -> (Vec<Limit>, Vec<u8>) {
+    let (mut limits, mut print) = (Vec::new(), Vec::new());
+    let mut add = |kind, zone: &LimitZone, counts: Arc<dyn LimitedZone>, what: [u64; 2]| {
+        let Some(sync) = zone.sync.as_ref().filter(|sync| sync.cluster == name) else { return };
+        print.extend(format!("{kind:?} {} {} {what:?}", zone.name, sync.is_exact).bytes());
+        limits.push(Limit { kind, zone: zone.name.clone(), is_exact: sync.is_exact, counts });
+    };
+    for (of, zone) in http.request_zones.iter().zip(&zones.requests) {
+        let counts = Arc::new(zone.with_rate(of.rate));
+        add(LimitKind::Requests, &of.zone, counts, [zone.address() as u64, of.rate]);
+    }
+    for (of, zone) in http.connection_zones.iter().zip(&zones.connections) {
+        let counts = Arc::new(zone.with_door(None));
+        add(LimitKind::Connections, &of.zone, counts, [zone.address() as u64, 0]);
+    }
+    (limits, print)
+}
+
 fn begin<'s>(
     cluster: ReadCluster,
     zones: impl Fn(&str) -> Vec<&'s Arc<Store>>,
+    limits: Vec<Limit>,
     log: &ErrorLogs,
 ) -> RunningCluster {
     let ReadCluster { name, print, serves, settings } = cluster;
@@ -139,7 +169,7 @@ fn begin<'s>(
     let zone = |store: &&Arc<Store>| -> Arc<dyn Zone> {
         Arc::new(ClusteredZone { store: (*store).clone(), serves })
     };
-    let bus = Bus::new(settings, stores.iter().map(zone).collect(), log.clone());
+    let bus = Bus::new(settings, stores.iter().map(zone).collect(), limits, log.clone());
     for (store, door) in stores.iter().zip(bus.doors()) {
         store.join(Some(Arc::new(OtherDoors(door.clone()))));
         if serves {

@@ -152,9 +152,7 @@ impl Frame {
             Some(caching) => rights(caching, !matches!(&*dashboard, "" | NO_DASHBOARD))?,
             None => String::new(),
         };
-        let zone = caching.map_or_else(String::new, |caching| {
-            format!("    proxy_cache_path memory keys_zone=serve:32m memory={};\n\n", caching.memory)
-        });
+        let zone = caching.map_or(Ok(String::new()), zone)?;
         _ = write!(
             out,
             "worker_processes {};\nerror_log stderr {told};\ndaemon off;\n\
@@ -181,6 +179,21 @@ impl Frame {
         let pass = upstream.pass(!front.trust_proxy.is_empty()) + &forwarded(front);
         Ok(Frame { http: out, server, pass })
     }
+}
+
+/// The cache, and the cluster that it takes part in.
+fn zone(caching: &Caching) -> Result<String, String> {
+    let (mut cluster, mut name) = (String::new(), "");
+    if let (Some(url), Some(secret)) = (&caching.cluster, &caching.cluster_secret) {
+        let error = |why: &dyn std::fmt::Display| format!("--cluster-secret: {why}");
+        let secret = std::path::absolute(secret).map_err(|found| error(&found))?;
+        let secret = secret.to_string_lossy();
+        let secret = plain(&secret).map_err(|why| error(&why))?;
+        cluster = format!("    cluster serve {{\n        server {url};\n        secret {secret};\n    }}\n");
+        name = " cluster=serve";
+    }
+    let memory = &caching.memory;
+    Ok(format!("{cluster}    proxy_cache_path memory keys_zone=serve:32m memory={memory}{name};\n\n"))
 }
 
 /// How responses are stored, and to whom they are served.

@@ -4,10 +4,16 @@
 //! Start reading here; next: `door` for what requests see, `session` for what happens.
 
 use crate::door::Door;
+use crate::engine::Failure;
+use crate::ledger::Ledger;
+use crate::limit_door::{Board, Call, LimitDoor};
+use crate::limiter::Limiter;
 use crate::member::Member;
+use crate::order::Issuer;
+use crate::secret::random;
 use crate::session::Session;
 use crate::settings::Settings;
-use crate::zone::Zone;
+use crate::zone::{Limit, LimitedZone, Zone};
 use millstream_conf::model::Level;
 use millstream_net::timer::pause;
 use millstream_telemetry::error_log::ErrorLogs;
@@ -17,7 +23,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::LocalSet;
 
 /// Between two attempts to reach the engine: it doubles from the first to the last.
@@ -26,6 +32,7 @@ const ATTEMPTS: (Duration, Duration) = (Duration::from_millis(50), Duration::fro
 /// A cluster's thread.
 pub struct Bus {
     doors: Vec<Arc<Door>>,
+    limit_doors: Vec<Arc<LimitDoor>>,
     stop: watch::Sender<bool>,
     state: Mutex<State>,
 }
@@ -41,6 +48,9 @@ struct Parts {
     settings: Arc<Settings>,
     zones: Vec<Arc<dyn Zone>>,
     doors: Vec<Arc<Door>>,
+    limits: Vec<(Arc<LimitDoor>, Arc<dyn LimitedZone>)>,
+    board: Arc<Board>,
+    calls: mpsc::Receiver<Call>,
     log: ErrorLogs,
     stop: watch::Receiver<bool>,
 }
@@ -53,12 +63,21 @@ impl fmt::Debug for Bus {
 
 impl Bus {
     /// Its doors take orders from now on.
-    pub fn new(settings: Settings, zones: Vec<Arc<dyn Zone>>, log: ErrorLogs) -> Bus {
+    pub fn new(settings: Settings, zones: Vec<Arc<dyn Zone>>, limits: Vec<Limit>, log: ErrorLogs) -> Bus {
         let settings = Arc::new(settings);
+        let (board, calls) = Board::new(settings.timeout);
+        let limits: Vec<(Arc<LimitDoor>, Arc<dyn LimitedZone>)> = limits
+            .into_iter()
+            .map(|Limit { kind, zone, is_exact, counts }| {
+                (LimitDoor::new(&settings, &board, (kind, &zone, is_exact)), counts)
+            })
+            .collect();
+        let limit_doors = limits.iter().map(|(door, _)| door.clone()).collect();
         let doors: Vec<Arc<Door>> = zones.iter().map(|zone| Door::new(&settings, zone.name())).collect();
         let (stop, stopped) = watch::channel(false);
-        let parts = Parts { settings, zones, doors: doors.clone(), log, stop: stopped };
-        Bus { doors, stop, state: Mutex::new(State::Waiting(Box::new(parts))) }
+        let doors_of = doors.clone();
+        let parts = Parts { settings, zones, doors: doors_of, limits, board, calls, log, stop: stopped };
+        Bus { doors, limit_doors, stop, state: Mutex::new(State::Waiting(Box::new(parts))) }
     }
 
     /// Starts the thread, once; it reaches the engine later, or not at all.
@@ -78,7 +97,10 @@ impl Bus {
         let (abandon, abandoned) = oneshot::channel();
         let run = move || {
             let tasks = LocalSet::new();
-            let Parts { settings, zones, doors, log, stop } = *parts;
+            let Parts { settings, zones, doors, limits, board, calls, log, stop } = *parts;
+            if !limits.is_empty() {
+                tasks.spawn_local(limit(settings.clone(), limits, (board, calls), log.clone(), stop.clone()));
+            }
             for (zone, door) in zones.into_iter().zip(doors) {
                 tasks.spawn_local(attend(settings.clone(), zone, door, log.clone(), stop.clone()));
             }
@@ -98,6 +120,11 @@ impl Bus {
     /// In the order of the zones.
     pub fn doors(&self) -> &[Arc<Door>] {
         &self.doors
+    }
+
+    /// In the order of the limits.
+    pub fn limit_doors(&self) -> &[Arc<LimitDoor>] {
+        &self.limit_doors
     }
 
     /// Ends after what was given is published, or the engine has not responded in time. Blocks.
@@ -153,6 +180,27 @@ async fn attend(
             _ = (taking.await, watching.await);
         }
         Err(failure) => log.write(Level::Error, format_args!("cluster {name}: {failure}")),
+    }
+}
+
+/// The limits of the cluster, under a name for this run of the node.
+async fn limit(
+    settings: Arc<Settings>,
+    limits: Vec<(Arc<LimitDoor>, Arc<dyn LimitedZone>)>,
+    (board, calls): (Arc<Board>, mpsc::Receiver<Call>),
+    log: ErrorLogs,
+    stop: watch::Receiver<bool>,
+) {
+    let name = settings.cluster.clone();
+    let opened = random().map(Issuer).and_then(|node| {
+        let ledgers = limits.into_iter().map(|(door, counts)| Ledger::open(&settings, door, counts, node));
+        Some((node, ledgers.collect::<Option<Vec<Ledger>>>()?))
+    });
+    match opened {
+        Some((node, ledgers)) => {
+            Limiter { settings, node, board, calls, ledgers, log, stop }.run().await;
+        }
+        None => log.write(Level::Error, format_args!("cluster {name}: {}", Failure::NoRandom)),
     }
 }
 

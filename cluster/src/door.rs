@@ -5,7 +5,7 @@
 use crate::account::Account;
 use crate::breaker::Breaker;
 use crate::order::{How, Issuer, What};
-use crate::peers::{MARGIN, Peer};
+use crate::peers::Peer;
 use crate::settings::{Guard, Settings};
 use crate::standing::Standing;
 use millstream_net::clock;
@@ -34,7 +34,6 @@ pub struct Door {
     breaker: Breaker,
     account: Account,
     timeout: Duration,
-    cut_off: Duration,
     /// Only tests take it out.
     cuts_off: bool,
 }
@@ -132,7 +131,6 @@ impl Door {
             breaker: Breaker::new(),
             account: Account::new(),
             timeout: settings.timeout,
-            cut_off: settings.cut_off,
             cuts_off: settings.has(Guard::CutOff),
         })
     }
@@ -194,7 +192,7 @@ impl Door {
             id: issuer.to_string(),
             lag: view.head.saturating_sub(peer.beat.sequence),
             sequence: peer.beat.sequence,
-            cut_off: self.cut_off_of(peer, &view),
+            cut_off: view.at.and_then(|at| peer.cut_off(at)),
             silent: peer.silent(now),
         };
         let mut nodes: Vec<ShownNode> = view.peers.iter().map(shown).collect();
@@ -213,12 +211,6 @@ impl Door {
             failure: view.failure,
             nodes,
         }
-    }
-
-    /// How long a node that has cut itself off has been silent.
-    fn cut_off_of(&self, peer: &Peer, view: &View) -> Option<Duration> {
-        let silent = peer.silent(view.at?);
-        (silent > self.cut_off + MARGIN).then_some(silent)
     }
 
     /// Nothing panics half-way through a change of the queue.
@@ -337,7 +329,7 @@ impl Door {
         let state = |peer: &Peer| match placed {
             Some(placed) if peer.beat.has(placed.issuer, placed.number) => NodeState::InForce,
             _ if !is_current => NodeState::Waiting,
-            _ => self.cut_off_of(peer, &view).map_or(NodeState::Waiting, NodeState::CutOff),
+            _ => view.at.and_then(|at| peer.cut_off(at)).map_or(NodeState::Waiting, NodeState::CutOff),
         };
         let report =
             |(_, peer): &(Issuer, Peer)| NodeReport { name: peer.beat.name.clone(), state: state(peer) };

@@ -33,6 +33,8 @@ pub(crate) enum Failure {
     Strange(&'static str),
     NoPrimary,
     OtherSecret,
+    /// Another process beats as this node.
+    Twin,
     /// The system gives no random bytes.
     NoRandom,
     Journal(io::Error),
@@ -42,13 +44,16 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Connect(error) => write!(f, "cannot connect: {error}"),
-            Failure::Elapsed => f.write_str("no response in time"),
+            Failure::Elapsed => f.write_str("the engine does not respond in time"),
             Failure::Refused(error) => write!(f, "the engine responds with an error: {error}"),
             Failure::Broken(error) => write!(f, "the connection is lost: {error}"),
             Failure::Strange(what) => write!(f, "unexpected response: {what}"),
             Failure::NoPrimary => f.write_str("none of the servers is a primary"),
             Failure::OtherSecret => f.write_str(
                 "the nodes of this cluster have another secret; make the file of \"secret\" the same on every node",
+            ),
+            Failure::Twin => f.write_str(
+                "another process has the same journal, as after the cache directory was copied; this node continues as a new one",
             ),
             Failure::NoRandom => f.write_str("the system gives no random bytes"),
             Failure::Journal(error) => write!(f, "the journal cannot be written: {error}"),
@@ -77,9 +82,23 @@ impl Failure {
     }
 }
 
+/// Calls over a connection that someone else holds, many at a time.
+#[derive(Clone)]
+pub(crate) struct Caller(MultiplexedConnection);
+
+impl Caller {
+    pub(crate) async fn call(&mut self, command: &Cmd, within: Duration) -> Result<Value, Failure> {
+        let value = bounded(within, self.0.send_packed_command(command)).await??;
+        match value {
+            Value::ServerError(error) => Err(RedisError::from(error).into()),
+            value => Ok(value),
+        }
+    }
+}
+
 /// One connection; dropped, it is closed.
 pub(crate) struct Line {
-    connection: MultiplexedConnection,
+    caller: Caller,
     driver: JoinHandle<()>,
     /// Of the primary.
     pub(crate) replication: String,
@@ -99,11 +118,11 @@ impl fmt::Debug for Line {
 
 impl Line {
     pub(crate) async fn call(&mut self, command: &Cmd, within: Duration) -> Result<Value, Failure> {
-        let value = bounded(within, self.connection.send_packed_command(command)).await??;
-        match value {
-            Value::ServerError(error) => Err(RedisError::from(error).into()),
-            value => Ok(value),
-        }
+        self.caller.call(command, within).await
+    }
+
+    pub(crate) fn caller(&self) -> Caller {
+        self.caller.clone()
     }
 
     async fn open(stream: Stream, settings: &EngineSettings) -> Result<Line, Failure> {
@@ -118,7 +137,7 @@ impl Line {
         let config = AsyncConnectionConfig::new().set_response_timeout(None);
         let (connection, driver) = MultiplexedConnection::new_with_config(&info, stream, config).await?;
         let driver = tokio::spawn(driver);
-        Ok(Line { connection, driver, replication: String::new() })
+        Ok(Line { caller: Caller(connection), driver, replication: String::new() })
     }
 
     /// Whether it leads to a primary; notes the id of its history.

@@ -9,7 +9,7 @@ use crate::journal::{Found, Journal};
 use crate::order::{How, Issuer, Order, What};
 use crate::peers::Peers;
 use crate::script::Place;
-use crate::secret::{Kind, Seal, Secret};
+use crate::secret::{Kind, Seal, Secret, random};
 use crate::settings::Settings;
 use crate::zone::Zone;
 use millstream_conf::model::Level;
@@ -47,6 +47,10 @@ pub(crate) struct Member {
     /// When the zone was last purged because of what could not be opened.
     pub(crate) garbage: Cell<Option<Instant>>,
     pub(crate) owes_purge: Cell<bool>,
+    /// Random bits, in the beats of this process.
+    pub(crate) process: u64,
+    pub(crate) has_beaten: Cell<bool>,
+    has_parted: Cell<bool>,
     /// Until then a log of which this process has not followed the beginning may lack what a node has that has not beaten
     /// yet.
     pub(crate) grace: Cell<Option<Instant>>,
@@ -68,6 +72,7 @@ impl Member {
         let seal = settings.secret.seal(&settings.cluster, zone.name()).ok_or(Failure::NoRandom)?;
         let proof = settings.secret.proof(&settings.cluster).ok_or(Failure::NoRandom)?;
         let place = settings.secret.place(&settings.cluster, zone.name()).ok_or(Failure::NoRandom)?;
+        let process = random().map(u64::from_le_bytes).ok_or(Failure::NoRandom)?;
         let (journal, found) = match Journal::open(zone.directory()) {
             Ok(opened) => opened,
             Err(error) => {
@@ -96,6 +101,9 @@ impl Member {
             stop,
             garbage: Cell::default(),
             owes_purge: Cell::default(),
+            process,
+            has_beaten: Cell::default(),
+            has_parted: Cell::default(),
             grace: Cell::default(),
             informed: Cell::default(),
             placed: RefCell::default(),
@@ -168,8 +176,10 @@ impl Member {
 
     pub(crate) fn beat(&self, is_settled: bool) -> Option<Vec<u8>> {
         let has_left = *self.stop.borrow();
-        let beat =
-            Beat { has_left, ..Beat::of(&self.journal.borrow().held, &self.settings.node, is_settled) };
+        let beat = Beat {
+            has_left,
+            ..Beat::of(&self.journal.borrow().held, &self.settings, self.process, is_settled)
+        };
         self.seal.close(Kind::Beat, &beat.encode())
     }
 
@@ -208,6 +218,25 @@ impl Member {
                 _ = stop.changed() => {}
             }
         }
+    }
+
+    /// Goes on as another node, once: orders of two processes with one journal have the same numbers, so some were taken for known. What
+    /// they were about is unknown, so everything is purged, here and everywhere.
+    pub(crate) async fn part(&self) -> Result<(), Failure> {
+        if self.has_parted.replace(true) {
+            return Ok(());
+        }
+        self.lapse();
+        let issuer = random().map(Issuer).ok_or(Failure::NoRandom)?;
+        {
+            let mut journal = self.journal.borrow_mut();
+            journal.held = journal.held.as_another(issuer);
+            journal.rewrite().map_err(Failure::Journal)?;
+        }
+        self.placed.borrow_mut().clear();
+        self.purge_zone("another process has the same journal").await;
+        drop(self.door.publish(What::All, How::Hard, false));
+        Err(Failure::Twin)
     }
 
     /// The name of another node, or what stands for it.

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 /// What two monotonic clocks and one tick of a timer may differ by.
 pub(crate) const MARGIN: Duration = Duration::from_secs(1);
+/// How long others wait for one that serves while it is cut off.
+const SERVING: Duration = Duration::from_secs(10);
 /// A node that was silent for as long is removed.
 const FORGOTTEN: Duration = Duration::from_secs(3600);
 /// The same of one that has left.
@@ -30,8 +32,16 @@ impl Peer {
         now.saturating_duration_since(self.seen)
     }
 
-    fn may_serve(&self, now: Instant, cut_off: Duration) -> bool {
-        !self.beat.has_left && self.silent(now) <= cut_off + MARGIN
+    /// For how long it has been silent, if it has cut itself off. `now` is when the engine was asked.
+    pub(crate) fn cut_off(&self, now: Instant) -> Option<Duration> {
+        let silent = self.silent(now);
+        (self.beat.cut_off.is_some_and(|time| silent > time + MARGIN)).then_some(silent)
+    }
+
+    /// One that serves when it is cut off is not waited for either.
+    fn may_serve(&self, now: Instant) -> bool {
+        let time = self.beat.cut_off.unwrap_or(SERVING);
+        !self.beat.has_left && self.silent(now) <= time + MARGIN
     }
 }
 
@@ -46,7 +56,6 @@ impl Peers {
         beats: Vec<(Issuer, Vec<u8>)>,
         (own, seal): (Issuer, &Seal),
         now: Instant,
-        cut_off: Duration,
     ) {
         let mut known = std::mem::take(&mut self.0);
         for (issuer, sealed) in beats.into_iter().filter(|(issuer, _)| *issuer != own) {
@@ -61,7 +70,7 @@ impl Peers {
                 self.0.insert(issuer, peer);
             }
         }
-        known.retain(|_, peer| peer.may_serve(now, cut_off));
+        known.retain(|_, peer| peer.may_serve(now));
         self.0.extend(known);
     }
 
@@ -74,8 +83,8 @@ impl Peers {
     }
 
     /// Those that may serve without asking: others have cut themselves off.
-    pub(crate) fn live(&self, now: Instant, cut_off: Duration) -> impl Iterator<Item = (Issuer, &Peer)> {
-        self.iter().filter(move |(_, peer)| peer.may_serve(now, cut_off))
+    pub(crate) fn live(&self, now: Instant) -> impl Iterator<Item = (Issuer, &Peer)> {
+        self.iter().filter(move |(_, peer)| peer.may_serve(now))
     }
 
     /// One that is not expected to come back, with its beat.

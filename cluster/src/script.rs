@@ -31,8 +31,9 @@ end
 return last";
 
 const BEAT: &str = "\
+local before = redis.call('HGET', KEYS[3], ARGV[1]) or ''
 redis.call('HSET', KEYS[3], ARGV[1], ARGV[2])
-return {redis.call('GET', KEYS[1]) or '', redis.call('GET', KEYS[2]) or '0', redis.call('HGETALL', KEYS[3])}";
+return {redis.call('GET', KEYS[1]) or '', redis.call('GET', KEYS[2]) or '0', redis.call('HGETALL', KEYS[3]), before}";
 
 const RAISE: &str = "\
 local epoch = redis.call('GET', KEYS[1]) or ''
@@ -68,6 +69,8 @@ pub(crate) struct Seen {
     /// Of the last entry of the log.
     pub(crate) head: u64,
     pub(crate) beats: Vec<(Issuer, Vec<u8>)>,
+    /// What stood in place of this node's beat; empty if nothing did.
+    pub(crate) before: Vec<u8>,
 }
 
 impl Seen {
@@ -120,8 +123,10 @@ impl Place {
         let mut command = eval(BEAT, &[&self.epoch, &self.sequence, &self.nodes]);
         command.arg(issuer.to_string()).arg(sealed);
         let mut parts = array(line.call(&command, CALL).await?)?.into_iter();
-        let (Some(epoch), Some(head), Some(nodes)) = (parts.next(), parts.next(), parts.next()) else {
-            return Err(Failure::Strange("a beat has three parts"));
+        let (Some(epoch), Some(head), Some(nodes), Some(before)) =
+            (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
+            return Err(Failure::Strange("a beat has four parts"));
         };
         let mut fields = array(nodes)?.into_iter();
         let mut beats = Vec::new();
@@ -133,7 +138,8 @@ impl Place {
             }
         }
         // What is no number is no head that was reached: the epoch is raised.
-        Ok(Seen { epoch: text(epoch)?, head: text(head)?.parse().unwrap_or(0), beats })
+        let before = bytes(before)?;
+        Ok(Seen { epoch: text(epoch)?, head: text(head)?.parse().unwrap_or(0), beats, before })
     }
 
     /// Begins the next epoch unless another node did; `stored` is the text of the one that it ends.

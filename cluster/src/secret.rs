@@ -6,6 +6,7 @@
 use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use aws_lc_rs::digest::{SHA256, digest};
 use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
+use aws_lc_rs::hmac;
 use std::fmt::{self, Write};
 use std::io;
 
@@ -21,6 +22,27 @@ pub(crate) enum Kind {
     Beat,
     /// What shows whether two nodes have the same secret.
     Proof,
+    /// What a node has counted in a zone of a limit.
+    Usage,
+}
+
+/// Stands for a key of a limit, which does not leave the node.
+pub type KeyHash = [u8; 16];
+
+/// Makes hashes of keys that only this cluster's nodes can make.
+pub(crate) struct KeyHasher(hmac::Key);
+
+impl fmt::Debug for KeyHasher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyHasher")
+    }
+}
+
+impl KeyHasher {
+    pub(crate) fn hash(&self, key: &[u8]) -> KeyHash {
+        let tag = hmac::sign(&self.0, key);
+        *tag.as_ref().first_chunk().expect("a tag of SHA-256 has 32 bytes")
+    }
 }
 
 /// The shared secret of a cluster.
@@ -58,6 +80,13 @@ impl Secret {
         let mut hash = [0; 16];
         self.expand(&[b"place", cluster.as_bytes(), zone.as_bytes()], &mut hash)?;
         Some(format!("ms:{{{}}}:", hexadecimal(&hash)))
+    }
+
+    /// Of the keys of one zone of a limit.
+    pub(crate) fn hasher(&self, cluster: &str, zone: &str) -> Option<KeyHasher> {
+        let mut key = [0; 32];
+        self.expand(&[b"hash", cluster.as_bytes(), zone.as_bytes()], &mut key)?;
+        Some(KeyHasher(hmac::Key::new(hmac::HMAC_SHA256, &key)))
     }
 
     /// Seals what shows whether two nodes of a cluster have the same secret.

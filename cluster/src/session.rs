@@ -7,6 +7,7 @@
 //! ```
 //! Everything is decided here, in one task, one step after the other. Next: `reading`, `publishing`.
 
+use crate::beat::Beat;
 use crate::bell::Bell;
 use crate::engine::{Failure, Line};
 use crate::epoch::Epoch;
@@ -187,11 +188,16 @@ impl<'m> Session<'m> {
         let member = self.member;
         let sealed = member.beat(self.is_settled).ok_or(Failure::NoRandom)?;
         let issuer = member.journal.borrow().held.issuer;
+        let is_first = !member.has_beaten.replace(true);
         let begun = clock::now();
         let seen = member.place.beat(&mut self.line, issuer, &sealed).await?;
         let (beats, now) = (seen.beats.clone(), clock::now());
         member.door.account().note_script(now.saturating_duration_since(begun));
-        member.peers.borrow_mut().update(beats, (issuer, &member.seal), now, member.settings.cut_off);
+        let before = member.seal.open(Kind::Beat, &seen.before).and_then(|plain| Beat::decode(&plain));
+        if !is_first && before.is_some_and(|beat| beat.process != member.process) {
+            member.part().await?;
+        }
+        member.peers.borrow_mut().update(beats, (issuer, &member.seal), now);
         Ok(seen)
     }
 
@@ -278,7 +284,7 @@ impl<'m> Session<'m> {
         let now = clock::now();
         let peers = member.peers.borrow();
         let held = &member.journal.borrow().held;
-        let live = || peers.live(now, member.settings.cut_off);
+        let live = || peers.live(now);
         let token = held.epoch.as_ref().map_or("", |epoch| epoch.token());
         let is_old =
             self.target.as_ref().is_none_or(|target| now.saturating_duration_since(target.at) > TARGET);
@@ -351,7 +357,7 @@ impl<'m> Session<'m> {
         let held = &member.journal.borrow().held;
         let token = held.epoch.as_ref().map_or("", |epoch| epoch.token());
         let peers = member.peers.borrow();
-        let before = peers.live(now, member.settings.cut_off);
+        let before = peers.live(now);
         let before =
             before.filter(|(issuer, peer)| *issuer < held.issuer && peer.beat.settled != token).count();
         now >= self.followed + TURN * before as u32

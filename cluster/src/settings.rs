@@ -50,6 +50,8 @@ pub struct Settings {
     pub timeout: Duration,
     /// How old the last confirmation may be before the node is cut off.
     pub cut_off: Duration,
+    /// Whether it serves what it has stored while it is cut off.
+    pub serves: bool,
     /// Entries of the log that are kept at least.
     pub log: u64,
     /// What a test takes out, to see that it is missed.

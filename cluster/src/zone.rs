@@ -1,11 +1,14 @@
-//! A zone as seen by the cluster: something that carries out orders.
+//! Zones as seen by the cluster: something that carries out orders, and something that counts for a limit.
 //!
-//! The cache is above or beside this crate; whoever knows both implements this. Next: `member`, which calls it.
+//! Cache and limits are above or beside this crate; whoever knows both implements this. Next: `member` and `ledger`, which call it.
 
 use crate::order::{How, What};
+use crate::secret::KeyHash;
 use std::io;
 use std::path::Path;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Instant;
 
 /// An order that is in force, and will survive a restart when this resolves.
 pub type Lasting = Pin<Box<dyn Future<Output = io::Result<()>>>>;
@@ -23,4 +26,32 @@ pub trait Zone: Send + Sync {
 
     /// The order is in force when this returns.
     fn carry_out(&self, what: &What, how: How) -> Lasting;
+}
+
+/// A zone of a limit, which counts with the other nodes.
+pub struct Limit {
+    pub kind: LimitKind,
+    pub zone: String,
+    /// The engine decides about each request.
+    pub is_exact: bool,
+    pub counts: Arc<dyn LimitedZone>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LimitKind {
+    /// Requests by their rate.
+    Requests,
+    /// Requests under way.
+    Connections,
+}
+
+/// What counts for a limit on this node.
+pub trait LimitedZone: Send + Sync {
+    /// Other nodes have let in requests of a key, at that moment.
+    fn add(&self, _key: &KeyHash, _requests: u32, _at: Instant) {}
+
+    /// Requests under way on this node, of at most so many keys.
+    fn under_way(&self, _most: usize) -> Vec<(KeyHash, u32)> {
+        Vec::new()
+    }
 }

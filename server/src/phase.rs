@@ -16,6 +16,7 @@ use crate::access::{self, AccessDecision, Question, Weighing};
 use crate::cached::{self, FoundAtOnce};
 use crate::content::{Content, challenge, fixed};
 use crate::failure;
+use crate::limits::exact::{Asking, Beginning};
 use crate::limits::{self, Ruling};
 use crate::realip;
 use crate::representation::hit::Ready;
@@ -50,6 +51,10 @@ pub enum Wait {
     Mirror,
     /// `limit_req`.
     Until(Instant),
+    /// `limit_req` with `sync=exact`.
+    Asking(Box<Asking>),
+    /// `limit_conn` with `sync=exact`.
+    Beginning(Box<Beginning>),
     /// `auth_delay`, and the status.
     Refusal(Instant, u16),
     /// The checks of the access phase so far.
@@ -205,13 +210,9 @@ fn guards(request: &mut Request, settings: &Settings, from: Guard) -> Option<Ste
                 tracing::begin(request, &settings.otel);
             }
             if settings.phases.has(Phases::LIMITS) {
-                match limits::pass(request, settings) {
-                    Ruling::Passes => {}
-                    Ruling::Until(moment) => return Some(Step::Wait(Wait::Until(moment))),
-                    Ruling::Refused(status) => {
-                        request.route.shows.way |= shown_by_answer(request);
-                        return Some(Step::Status(status));
-                    }
+                let ruling = limits::pass(request, settings);
+                if let Some(step) = ruled(request, ruling) {
+                    return Some(step);
                 }
             }
             Weighing::default()
@@ -226,6 +227,27 @@ fn guards(request: &mut Request, settings: &Settings, from: Guard) -> Option<Ste
         AccessDecision::Refused(401) if !settings.auth_delay.is_zero() => Some(delayed(request, settings)),
         AccessDecision::Refused(status) => Some(Step::Status(status)),
         AccessDecision::Asks(question, weighing) => Some(Step::Wait(Wait::Access(question, weighing))),
+    }
+}
+
+fn ruled(request: &mut Request, ruling: Ruling) -> Option<Step> {
+    match ruling {
+        Ruling::Passes => None,
+        Ruling::Until(moment) => Some(Step::Wait(Wait::Until(moment))),
+        Ruling::Asks(asking) => Some(Step::Wait(Wait::Asking(asking))),
+        Ruling::Begins(beginning) => Some(Step::Wait(Wait::Beginning(beginning))),
+        Ruling::Refused(status) => {
+            request.route.shows.way |= shown_by_answer(request);
+            Some(Step::Status(status))
+        }
+    }
+}
+
+/// Continues after a limit has decided.
+pub fn limited(request: &mut Request, ruling: Ruling, now: Now, out: &mut Vec<u8>) -> Step {
+    match ruled(request, ruling) {
+        Some(step) => step,
+        None => guarded(request, Guard::Limits, now, out),
     }
 }
 

@@ -47,7 +47,9 @@ pub(super) fn options<'a>(front: &'a Front, caching: Option<&'a Caching>) -> Vec
         let microcache = microcache.map(|value| ("--microcache", value, &["proxy_cache_valid"] as &[_]));
         let ignored = caching.ignore_args.iter();
         let ignored = ignored.map(|value| ("--ignore-args", value, &["proxy_cache_ignore_args"] as &[_]));
-        always.into_iter().chain(microcache).chain(ignored)
+        let cluster = caching.cluster.iter();
+        let cluster = cluster.map(|value| ("--cluster", value, &["server", "cluster"] as &[_]));
+        always.into_iter().chain(microcache).chain(ignored).chain(cluster)
     });
     let dashboard = front.dashboard.iter().map(|value| ("--dashboard", value, &["dashboard"] as &[_]));
     let looks = front.dashboard_allow.iter();

@@ -36,6 +36,8 @@ fn serve(urls: &[&str]) -> ServeUrl {
         stale_if_error: "10m".into(),
         memory: "256m".into(),
         purge: PurgeBy::Off,
+        cluster: None,
+        cluster_secret: None,
     };
     ServeUrl { front, caching, print_config: false }
 }

@@ -78,7 +78,7 @@ struct Member {
 impl Member {
     fn start(&self) {
         let zone: Arc<dyn Zone> = self.cache.clone();
-        let bus = Bus::new(self.plan.settings(self.name), vec![zone], ErrorLogs::default());
+        let bus = Bus::new(self.plan.settings(self.name), vec![zone], Vec::new(), ErrorLogs::default());
         bus.start().expect("started");
         *self.bus.lock().expect("whole") = Some(bus);
     }

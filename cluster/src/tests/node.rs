@@ -87,6 +87,7 @@ impl Plan {
             secret: Secret::of(self.secret).expect("long enough"),
             timeout: Duration::from_millis(5),
             cut_off: self.cut_off,
+            serves: false,
             log: self.log,
             without: self.without,
         }
@@ -115,7 +116,7 @@ impl Node {
         self.zone = Arc::new(NotingZone { directory, ..NotingZone::default() });
         let zone: Arc<dyn Zone> = self.zone.clone();
         let settings = self.plan.settings(self.name);
-        let bus = Bus::new(settings, vec![zone], ErrorLogs::default());
+        let bus = Bus::new(settings, vec![zone], Vec::new(), ErrorLogs::default());
         bus.start().expect("started");
         self.bus = Some(bus);
     }

@@ -18,7 +18,9 @@ pub struct Cluster {
     pub user: Option<String>,
     /// Of the engine; a file.
     pub password: Option<PathBuf>,
-    /// `tls on`.
+    /// The same from the URL of a server.
+    pub password_text: Option<String>,
+    /// `tls on`, or `rediss://`.
     pub secured: bool,
     /// `trusted_certificate`; without it, the authorities of the system.
     pub trusted: Option<PathBuf>,

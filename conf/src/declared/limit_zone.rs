@@ -22,6 +22,24 @@ pub struct LimitZone {
     pub key: Template,
     /// In bytes.
     pub size: u64,
+    /// `sync`: it counts the requests of all nodes of a cluster.
+    pub sync: Option<LimitSync>,
+}
+
+/// How the nodes of a cluster count together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LimitSync {
+    pub span: Span,
+    /// `sync=exact`: the engine decides about each request.
+    pub is_exact: bool,
+    /// Of the cluster; empty until the zone without `cluster=` has got the only one.
+    pub cluster: String,
+}
+
+impl LimitZone {
+    pub fn is_exact(&self) -> bool {
+        self.sync.as_ref().is_some_and(|sync| sync.is_exact)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

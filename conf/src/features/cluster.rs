@@ -4,7 +4,7 @@
 
 use super::context::HTTP;
 use super::{Apply, Row, often};
-use crate::address::PeerAddress;
+use crate::address::{EngineUrl, PeerAddress};
 use crate::declared::Kind;
 use crate::declared::cluster::Cluster;
 use crate::features::made::lines;
@@ -41,7 +41,8 @@ const LEAST_CUT_OFF: Duration = Duration::from_secs(1);
 pub const ROWS: &[Row] = &[
     often("cluster", HTTP, (1, 1), "name { … }", "",
         "Defines a cluster: purges and invalidations of one node take effect on all nodes, through a Redis or Valkey engine. Cache zones \
-        take part with `cluster=name`. `server address;` is the engine (port 6379); with several, the first that is a primary is used. \
+        take part with `cluster=name`, zones of `limit_req` and `limit_conn` with `sync`. `server address;` is the engine (port 6379), also as `redis://user:password@host:port`, or `rediss://` for TLS; with several, the first that \
+        is a primary is used. \
         `sentinel name address;` asks Redis Sentinel for the primary instead. `secret file;` names a file with the secret of the cluster, the \
         same on every node: what is stored in the engine is encrypted and authenticated with it. `user name;` and `password file;` \
         authenticate to the engine; `tls on;` encrypts the connection, with `trusted_certificate file;` instead of the system's CA \
@@ -63,6 +64,7 @@ fn declare(directive: &Directive, reading: &mut Reading<'_>) {
         sentinel: None,
         user: None,
         password: None,
+        password_text: None,
         secured: false,
         trusted: None,
         secret: Default::default(),
@@ -119,7 +121,7 @@ fn is_line(key: &Word, words: &[Word], reading: &mut Reading<'_>) -> bool {
 fn line(cluster: &mut Cluster, key: &Word, words: &[Word], reading: &mut Reading<'_>) {
     let word = &words[0];
     match key.text.as_str() {
-        "server" => cluster.servers.extend(address(word, PORT, reading)),
+        "server" => server(cluster, word, reading),
         "sentinel" => {
             let Some(address) = address(&words[1], SENTINEL_PORT, reading) else { return };
             let (name, servers) = cluster.sentinel.get_or_insert_with(|| (word.text.clone(), Vec::new()));
@@ -133,7 +135,7 @@ fn line(cluster: &mut Cluster, key: &Word, words: &[Word], reading: &mut Reading
         }
         "user" => cluster.user = Some(word.text.clone()),
         "password" => cluster.password = Some(reading.named_path(word, &word.text, PathUse::Own)),
-        "tls" => cluster.secured = reading.flag(word).unwrap_or(false),
+        "tls" => cluster.secured |= reading.flag(word).unwrap_or(false),
         "trusted_certificate" => {
             cluster.trusted = Some(reading.named_path(word, &word.text, PathUse::Certificate));
         }
@@ -142,6 +144,20 @@ fn line(cluster: &mut Cluster, key: &Word, words: &[Word], reading: &mut Reading
         "timeout" => cluster.timeout = reading.duration(word).unwrap_or(TIMEOUT),
         _ => cut_off(cluster, words, reading),
     }
+}
+
+/// An address, or a URL, which may have what other lines have otherwise.
+fn server(cluster: &mut Cluster, word: &Word, reading: &mut Reading<'_>) {
+    let Some(url) = EngineUrl::parse(&word.text, PORT) else {
+        reading.error(word.span, format!("invalid address \"{}\"", word.text)).help(
+            "write host:port, unix:/path/of/a.sock, or redis://user:password@host:port (rediss for TLS)",
+        );
+        return;
+    };
+    cluster.servers.push(url.address);
+    cluster.secured |= url.is_secured;
+    cluster.user = url.user.or(cluster.user.take());
+    cluster.password_text = url.password.or(cluster.password_text.take());
 }
 
 fn address(word: &Word, port: u16, reading: &mut Reading<'_>) -> Option<PeerAddress> {
@@ -181,13 +197,34 @@ fn cut_off(cluster: &mut Cluster, words: &[Word], reading: &mut Reading<'_>) {
     }
 }
 
-/// Whether each zone's cluster exists.
+/// Whether each zone's cluster exists. Zones of limits that name none take part in the only one.
 pub(crate) fn settle(reading: &mut Reading<'_>) {
     let clusters: Vec<String> =
         reading.declared.clusters.iter().map(|cluster| cluster.name.clone()).collect();
+    let declared = &mut reading.declared;
+    let requests = declared.request_zones.iter_mut().map(|zone| &mut zone.zone);
+    let limits = requests.chain(declared.connection_zones.iter_mut().map(|zone| &mut zone.zone));
+    let (mut named, mut nameless) = (Vec::new(), Vec::new());
+    for sync in limits.filter_map(|zone| zone.sync.as_mut()) {
+        match (sync.cluster.is_empty(), clusters.as_slice()) {
+            (false, _) => named.push((sync.cluster.clone(), sync.span)),
+            (true, [only]) => sync.cluster.clone_from(only),
+            (true, _) => nameless.push(sync.span),
+        }
+    }
+    for span in nameless {
+        match clusters.is_empty() {
+            true => reading
+                .error(span, "\"sync\" requires a \"cluster\" block")
+                .help("define it in the http block, as in cluster main { server 127.0.0.1:6379; secret cluster.key; }"),
+            false => reading
+                .error(span, "there are several clusters")
+                .help(format!("add cluster=NAME, with one of: {}", clusters.join(", "))),
+        };
+    }
     let unknown = |(name, _): &(String, _)| !clusters.contains(name);
     let zones = reading.declared.cache_zones.iter().filter_map(|zone| zone.cluster.clone());
-    let unknown: Vec<_> = zones.filter(unknown).collect();
+    let unknown: Vec<_> = zones.chain(named).filter(unknown).collect();
     for (name, span) in unknown {
         let help = suggest::did_you_mean(&name, clusters.iter().map(String::as_str))
             .unwrap_or_else(|| format!("define it in the http block: cluster {name} {{ … }}"));

@@ -5,8 +5,9 @@
 use super::level::settings;
 use super::logs::LogLevel;
 use crate::declared::Kind;
-use crate::declared::limit_zone::LimitZone;
+use crate::declared::limit_zone::{LimitSync, LimitZone};
 use crate::reading::{Reading, parameter};
+use crate::source::Span;
 use crate::suggest;
 use crate::tree::{Directive, Word};
 
@@ -46,10 +47,17 @@ pub(super) fn zone(
     mut more: impl FnMut(&str, &Word, &mut Reading<'_>) -> bool,
 ) -> Option<LimitZone> {
     let key = reading.template(&directive.args[0]);
-    let mut named = None;
+    let (mut named, mut sync, mut cluster) = (None, None, None);
     let mut is_whole = true;
     for word in &directive.args[1..] {
         match parameter(word) {
+            None if word.text == "sync" => sync = Some((word.span, false)),
+            Some(("sync", value)) => {
+                let exact = reading.one_of(&value, &["exact"]);
+                is_whole &= exact.is_some();
+                sync = exact.map(|_| (word.span, true));
+            }
+            Some(("cluster", value)) => cluster = Some((value.text.clone(), value.span)),
             Some(("zone", value)) => {
                 named = name_and_size(&value, reading);
                 is_whole &= named.is_some();
@@ -57,10 +65,11 @@ pub(super) fn zone(
             Some((name, value)) if more(name, &value, reading) => {}
             _ => {
                 is_whole = false;
-                invalid(word, &["zone=", "rate="], reading);
+                invalid(word, &["zone=", "rate=", "sync", "sync=exact", "cluster="], reading);
             }
         }
     }
+    let sync = is_whole.then(|| synced(sync, cluster, reading)).flatten();
     let directive_name = directive.name.text.as_str();
     let Some((name, size)) = named else {
         if is_whole {
@@ -74,7 +83,27 @@ pub(super) fn zone(
         span: directive.span,
         key,
         size,
+        sync,
     })
+}
+
+/// `sync` counts with the other nodes of a cluster.
+fn synced(
+    sync: Option<(Span, bool)>,
+    cluster: Option<(String, Span)>,
+    reading: &mut Reading<'_>,
+) -> Option<LimitSync> {
+    match (sync, cluster) {
+        (Some((span, is_exact)), None) => Some(LimitSync { span, is_exact, cluster: String::new() }),
+        (Some((_, is_exact)), Some((cluster, span))) => Some(LimitSync { span, is_exact, cluster }),
+        (None, Some((_, span))) => {
+            reading
+                .error(span, "\"cluster\" requires \"sync\"")
+                .help("add sync, or sync=exact to have the engine decide about each request");
+            None
+        }
+        (None, None) => None,
+    }
 }
 
 pub(super) fn invalid(word: &Word, known: &[&str], reading: &mut Reading<'_>) {

@@ -30,6 +30,8 @@ record! {
     pub struct ConnectionLimits {
         /// Each zone once, in order.
         pub limits: Arc<[ConnectionLimit]>,
+        /// Whether one of the zones has `sync=exact`.
+        pub is_exact: bool,
         pub too_much: TooMuch,
     }
 }
@@ -52,7 +54,9 @@ impl Feature for LimitConnLevel {
 
     fn resolve(&self, place: &Place<'_>, reading: &mut Reading<'_>) -> ConnectionLimits {
         let too_much = self.too_much.resolve(place, reading);
-        ConnectionLimits { limits: self.limits.clone().into(), too_much }
+        let zones = &reading.declared.connection_zones;
+        let is_exact = self.limits.iter().any(|limit| zones[limit.zone.0 as usize].zone.is_exact());
+        ConnectionLimits { limits: self.limits.clone().into(), is_exact, too_much }
     }
 
     fn phases(settings: &ConnectionLimits) -> Phases {
@@ -62,9 +66,12 @@ impl Feature for LimitConnLevel {
 
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
-    often("limit_conn_zone", HTTP, (2, 2), "key zone=name:size", "",
+    often("limit_conn_zone", HTTP, (2, 4), "key zone=name:size [sync | sync=exact] [cluster=name]", "",
         "Defines a zone that counts concurrent requests by a key, such as `$binary_remote_addr`, for `limit_conn`. One megabyte holds about 16,000 \
-        keys; if there is no room for another key, its request is rejected. Requests with an empty key are not counted.",
+        keys; if there is no room for another key, its request is rejected. Requests with an empty key are not counted. With `sync`, requests are counted \
+        across all nodes of a `cluster`, which exchange their counts ten times a second. With `sync=exact` (not in nginx), the engine of the cluster \
+        decides about each request, which waits for it for at most the cluster's `timeout`. If the engine does not respond, each node allows its \
+        share of the number, and at least one. `cluster` names the cluster if there are several.",
         Apply::Declare(zone)),
     often("limit_conn", HTTP_SERVER_LOCATION, (2, 2), "zone number", "",
         "The maximum number of concurrent requests with the same key of the zone, across all workers. These directives are inherited only if the \

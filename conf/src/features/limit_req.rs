@@ -32,6 +32,8 @@ record! {
     pub struct RequestLimits {
         /// Each zone once, in order.
         pub limits: Arc<[RequestLimit]>,
+        /// Whether one of the zones has `sync=exact`.
+        pub is_exact: bool,
         pub too_much: TooMuch,
     }
 }
@@ -54,7 +56,9 @@ impl Feature for LimitReqLevel {
 
     fn resolve(&self, place: &Place<'_>, reading: &mut Reading<'_>) -> RequestLimits {
         let too_much = self.too_much.resolve(place, reading);
-        RequestLimits { limits: self.limits.clone().into(), too_much }
+        let zones = &reading.declared.request_zones;
+        let is_exact = self.limits.iter().any(|limit| zones[limit.zone.0 as usize].zone.is_exact());
+        RequestLimits { limits: self.limits.clone().into(), is_exact, too_much }
     }
 
     fn phases(settings: &RequestLimits) -> Phases {
@@ -64,10 +68,13 @@ impl Feature for LimitReqLevel {
 
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
-    often("limit_req_zone", HTTP, (3, 3), "key zone=name:size rate=rate", "",
+    often("limit_req_zone", HTTP, (3, 5), "key zone=name:size rate=rate [sync | sync=exact] [cluster=name]", "",
         "Defines a zone that counts requests by a key, such as `$binary_remote_addr`, for `limit_req`. The rate is in requests per second (`10r/s`) \
         or per minute (`30r/m`). One megabyte holds about 8,000 keys; if there is no room, the least recently used key is removed. Requests with an \
-        empty key are not counted. Requests are counted across all workers.",
+        empty key are not counted. Requests are counted across all workers. With `sync`, they are also counted across all nodes of a `cluster`, which \
+        exchange what they have counted ten times a second. With `sync=exact` (not in nginx), the engine of the cluster decides about each request, \
+        which waits for it for at most the cluster's `timeout`; this is for logins. If the engine does not respond, each node allows its share \
+        of the rate and of the burst. `cluster` names the cluster if there are several.",
         Apply::Declare(zone)),
     often("limit_req", HTTP_SERVER_LOCATION, (1, 3), "zone=name [burst=number] [nodelay | delay=number]", "",
         "Limits requests to the rate of a zone. Up to `burst` further requests are delayed until the rate allows them; the first `delay` of these, or \

@@ -330,6 +330,27 @@ fn a_cluster_names_an_engine_and_a_secret_and_zones_name_one_that_exists() {
 }
 
 #[test]
+fn a_zone_that_counts_with_other_nodes_needs_one_cluster_or_the_name_of_one() {
+    let clusters = |names: &[&str], zone: &str| {
+        let blocks: String =
+            names.iter().map(|name| format!("cluster {name} {{ server 10.0.0.5; secret key; }} ")).collect();
+        in_http(&format!("{zone} {blocks}"))
+    };
+    for zone in ["limit_req_zone $uri zone=a:1m rate=1r/s", "limit_conn_zone $uri zone=a:1m"] {
+        let zone = |words: &str| format!("{zone} {words};");
+        no_error(&clusters(&["main"], &zone("sync")));
+        no_error(&clusters(&["main"], &zone("sync=exact")));
+        no_error(&clusters(&["main", "other"], &zone("sync=exact cluster=other")));
+        one_error(&clusters(&[], &zone("sync")), "\"sync\" requires a \"cluster\" block");
+        one_error(&clusters(&["main", "other"], &zone("sync")), "there are several clusters");
+        one_error(&clusters(&["main"], &zone("sync cluster=mian")), "unknown cluster \"mian\"");
+        one_error(&clusters(&["main"], &zone("cluster=main")), "\"cluster\" requires \"sync\"");
+        one_error(&clusters(&["main"], &zone("sync=exactly")), "exactly");
+        one_error(&clusters(&["main"], &zone("snyc")), "invalid parameter \"snyc\"");
+    }
+}
+
+#[test]
 fn health_checks_and_what_they_match_are_checked() {
     let check = |words: &str| in_location(&format!("proxy_pass http://api; health_check {words};"));
     no_error(&check(

@@ -44,6 +44,14 @@ pub(super) async fn on(
             until(moment, client).await?;
             phase::guarded(request, Guard::Limits, Now::read(), out)
         }
+        Wait::Asking(asking) => {
+            let ruling = client.unless_gone(asking.decided(request)).await?;
+            phase::limited(request, ruling, Now::read(), out)
+        }
+        Wait::Beginning(beginning) => {
+            let ruling = client.unless_gone(beginning.decided(request)).await?;
+            phase::limited(request, ruling, Now::read(), out)
+        }
         Wait::Refusal(moment, status) => {
             until(moment, client).await?;
             Step::Status(status)

@@ -50,6 +50,16 @@ impl<S> Shard<S> {
         &mut self.nodes[node as usize].state
     }
 
+    pub(super) fn key(&self, node: u32) -> &[u8] {
+        &self.nodes[node as usize].key
+    }
+
+    /// Every key with its state, in no order.
+    pub(super) fn each(&self) -> impl Iterator<Item = (&[u8], &S)> {
+        let node = |number: &u32| &self.nodes[*number as usize];
+        self.numbers.iter().map(node).map(|node| (node.key.as_slice(), &node.state))
+    }
+
     pub(super) fn touch(&mut self, node: u32) {
         if self.newest != node {
             self.unchain(node);

@@ -17,9 +17,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Longer keys are not counted, as in nginx.
-const LONGEST_KEY: usize = 65535;
+pub(super) const LONGEST_KEY: usize = 65535;
 
-enum Together {
+pub(super) enum Together {
     /// By no zone.
     Uncounted,
     /// With the limit of the longest delay.
@@ -35,6 +35,15 @@ pub(super) fn pass(request: &mut Request, settings: &RequestLimits) -> Ruling {
     }
     let now = clock::now();
     let together = ask(request, &settings.limits, now);
+    decide(request, settings, together, now)
+}
+
+pub(super) fn decide(
+    request: &mut Request,
+    settings: &RequestLimits,
+    together: Together,
+    now: Instant,
+) -> Ruling {
     let decided = match together {
         Together::Uncounted => return Ruling::Passes,
         Together::Counted { limit, .. } | Together::Refused { limit, .. } => limit,
@@ -105,10 +114,21 @@ fn ask(request: &Request, limits: &[RequestLimit], now: Instant) -> Together {
         let excess = zone(request, &limits[*number]).count(*seat, now);
         (*number, excess)
     });
-    let mut longest = (0, 0, 0);
-    for (number, excess) in last.into_iter().chain(counted) {
+    longest(last.into_iter().chain(counted).map(|(number, excess)| {
         let limit = &limits[number];
-        let delay = zone(request, limit).wait_for(excess.saturating_sub_unsigned(limit.undelayed).max(0));
+        (number, excess, zone(request, limit).wait_for(delayed(limit, excess), now))
+    }))
+}
+
+/// What of an excess is to wait.
+pub(super) fn delayed(limit: &RequestLimit, excess: i64) -> i64 {
+    excess.saturating_sub_unsigned(limit.undelayed).max(0)
+}
+
+/// Of limits with their excess and delay.
+pub(super) fn longest(counted: impl Iterator<Item = (usize, i64, u64)>) -> Together {
+    let mut longest = (0, 0, 0);
+    for (number, excess, delay) in counted {
         if delay > longest.2 {
             longest = (number, excess, delay);
         }
@@ -116,7 +136,7 @@ fn ask(request: &Request, limits: &[RequestLimit], now: Instant) -> Together {
     Together::Counted { limit: longest.0, excess: longest.1, delay: longest.2 }
 }
 
-fn zone<'r>(request: &'r Request, limit: &RequestLimit) -> &'r Arc<RequestZone> {
+pub(super) fn zone<'r>(request: &'r Request, limit: &RequestLimit) -> &'r Arc<RequestZone> {
     &request.generation.shared.zones.requests[limit.zone.0 as usize]
 }
 

@@ -6,10 +6,12 @@
 
 mod limit_req;
 mod limit_conn;
+pub mod exact;
 pub mod limit_rate;
 
 use crate::failure;
 use crate::request::Request;
+use exact::{Asking, Beginning};
 use millstream_conf::model::{Level, Settings, Template};
 use millstream_net::buffers;
 use std::time::Instant;
@@ -18,16 +20,23 @@ pub enum Ruling {
     Passes,
     Until(Instant),
     Refused(u16),
+    /// `sync=exact`: the engine is asked whether the request is in its rate.
+    Asks(Box<Asking>),
+    /// `sync=exact`: the engine is asked whether one more may be under way.
+    Begins(Box<Beginning>),
 }
 
 pub fn pass(request: &mut Request, settings: &Settings) -> Ruling {
-    match limit_req::pass(request, &settings.limit_req) {
-        Ruling::Passes => {}
-        ruling => return ruling,
+    let rates = &settings.limit_req;
+    let ruling = if rates.is_exact { exact::pass(request, rates) } else { limit_req::pass(request, rates) };
+    if !matches!(ruling, Ruling::Passes) {
+        return ruling;
     }
-    match limit_conn::pass(request, &settings.limit_conn) {
-        Ok(()) => Ruling::Passes,
-        Err(status) => Ruling::Refused(status),
+    // What the engine decides is asked last.
+    let mut exact = Vec::new();
+    match limit_conn::pass(request, &settings.limit_conn, &mut exact) {
+        Ruling::Passes if !exact.is_empty() => Ruling::Begins(Box::new(Beginning::new(exact))),
+        ruling => ruling,
     }
 }
 

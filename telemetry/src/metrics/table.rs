@@ -101,6 +101,9 @@ table! {
         ClusterLag: "millstream_cluster_lag", "", "Entries of the logs of its clusters that this node has not carried out yet.";
         ClusterUnpublished: "millstream_cluster_unpublished", "", "Purges and invalidations of this node that no other node knows yet.";
         ClusterNodes: "millstream_cluster_nodes", "", "Nodes that share a cache zone with this one, counted for each zone, except those that are cut off.";
+        ClusterLimitNodes: "millstream_cluster_limit_nodes", "", "Other nodes that count with this one, summed over the zones of limits with `sync`.";
+        ClusterLimitsAlone: "millstream_cluster_limits_alone", "", "Zones of limits with `sync` of which this node allows its share alone, because the engine does not respond.";
+        ClusterCountsLeftOut: "millstream_cluster_limit_counts_left_out", "", "Counts of limits with `sync` that were not exchanged for want of room, since the last change of the cluster's configuration.";
         ConfigurationLoaded: "millstream_config_load_timestamp_seconds", "", "When the configuration in force was loaded, in seconds since 1970.";
     }
 }
