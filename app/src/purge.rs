@@ -9,15 +9,23 @@ use millstream_server::content::purge::nodes::{NodeOutcome, WaitFor};
 use millstream_server::content::purge::{Done, PurgeReport};
 use std::process::ExitCode;
 
+/// The exit status of a purge that is not in force on all nodes yet.
+const PENDING: u8 = 2;
+
 pub fn run(options: &Options, purge: &Purge) -> ExitCode {
-    let (told, is_found) = match carry_out(options, purge) {
+    let (told, exit) = match carry_out(options, purge) {
         Ok(report) => {
-            (Ok(terminal::fitting(&told(&report), &std::io::stdout()).into_owned()), !report.found_nothing())
+            let exit = match () {
+                () if report.found_nothing() => ExitCode::FAILURE,
+                () if report.is_pending() => ExitCode::from(PENDING),
+                () => ExitCode::SUCCESS,
+            };
+            (Ok(terminal::fitting(&told(&report), &std::io::stdout()).into_owned()), exit)
         }
-        Err(why) => (Err(why), false),
+        Err(why) => (Err(why), ExitCode::FAILURE),
     };
-    let exit = control::print(told);
-    if is_found { exit } else { ExitCode::FAILURE }
+    let printed = control::print(told);
+    if printed == ExitCode::SUCCESS { exit } else { printed }
 }
 
 fn carry_out(options: &Options, purge: &Purge) -> Result<PurgeReport, String> {
@@ -82,7 +90,17 @@ fn told(report: &PurgeReport) -> String {
             _ => format!("{did} in zone {}: {}\n", done.zone, done.text),
         })
         .collect();
-    purged + &nodes(&report.nodes) + &notes
+    let absent = match report.purged.first() {
+        Some(first) if purged.is_empty() => {
+            format!("no responses stored on this node in zone {} under {}\n", first.zone, first.text)
+        }
+        _ => String::new(),
+    };
+    let pending = match report.is_pending() {
+        true => "not in force on all nodes yet: the others follow when they reach the engine\n",
+        false => "",
+    };
+    purged + &absent + &nodes(&report.nodes) + pending + &notes
 }
 
 /// Empty without a cluster.

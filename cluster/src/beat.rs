@@ -1,7 +1,7 @@
 //! A beat: what a node lets the others know about itself, once a second and when it has carried out what someone waits for.
 //!
 //! ```text
-//! | version u8 | process u64 | published u64 | sequence u64 | token: length u8, text | name: length u8, text | has left u8 |
+//! | version u8 | issuer 16 | process u64 | count u64 | published u64 | sequence u64 | token: length u8, text | name: length u8, text | has left u8 |
 //! | cut off after u64, milliseconds; the greatest number: it serves | marks, 24 bytes each |
 //! ```
 //! It is sealed. No bytes make the decoder panic. Next: `peers`.
@@ -15,8 +15,12 @@ const VERSION: u8 = 2;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Beat {
+    /// Whose it is: that of another node is not taken for it.
+    pub(crate) issuer: Issuer,
     /// Random bits of the process: two that beat as one node have one journal.
     pub(crate) process: u64,
+    /// Of the beats of the process: an earlier one is not taken for the latest.
+    pub(crate) count: u64,
     /// The greatest number of its own orders that was in a log.
     pub(crate) published: u64,
     /// How far it has read the log.
@@ -33,10 +37,17 @@ pub(crate) struct Beat {
 }
 
 impl Beat {
-    pub(crate) fn of(held: &Held, settings: &Settings, process: u64, is_settled: bool) -> Beat {
+    pub(crate) fn of(
+        held: &Held,
+        settings: &Settings,
+        (process, count): (u64, u64),
+        is_settled: bool,
+    ) -> Beat {
         let token = held.epoch.as_ref().filter(|_| is_settled).map_or("", |epoch| epoch.token());
         Beat {
+            issuer: held.issuer,
             process,
+            count,
             published: held.published,
             sequence: held.cursor.sequence,
             settled: token.to_owned(),
@@ -49,7 +60,8 @@ impl Beat {
 
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = vec![VERSION];
-        for number in [self.process, self.published, self.sequence] {
+        out.extend_from_slice(&self.issuer.0);
+        for number in [self.process, self.count, self.published, self.sequence] {
             out.extend_from_slice(&number.to_le_bytes());
         }
         for text in [&self.settled, &self.name] {
@@ -69,7 +81,9 @@ impl Beat {
 
     pub(crate) fn decode(bytes: &[u8]) -> Option<Beat> {
         let rest = bytes.strip_prefix(&[VERSION])?;
+        let (issuer, rest) = rest.split_first_chunk::<16>()?;
         let (process, rest) = rest.split_first_chunk::<8>()?;
+        let (count, rest) = rest.split_first_chunk::<8>()?;
         let (published, rest) = rest.split_first_chunk::<8>()?;
         let (sequence, rest) = rest.split_first_chunk::<8>()?;
         let (settled, rest) = text(rest)?;
@@ -84,9 +98,10 @@ impl Beat {
             let (issuer, number) = mark.split_first_chunk::<16>()?;
             marks.push((Issuer(*issuer), u64::from_le_bytes(number.try_into().ok()?)));
         }
-        let process = u64::from_le_bytes(*process);
+        let issuer = Issuer(*issuer);
+        let (process, count) = (u64::from_le_bytes(*process), u64::from_le_bytes(*count));
         let (published, sequence) = (u64::from_le_bytes(*published), u64::from_le_bytes(*sequence));
-        Some(Beat { process, published, sequence, settled, name, has_left, cut_off, marks })
+        Some(Beat { issuer, process, count, published, sequence, settled, name, has_left, cut_off, marks })
     }
 
     /// Whether the node has carried out an order of another.
@@ -108,7 +123,9 @@ mod tests {
     #[test]
     fn a_beat_survives_its_bytes_and_no_part_of_it_is_one() {
         let beat = Beat {
+            issuer: Issuer([5; 16]),
             process: 7,
+            count: 12,
             published: 3,
             sequence: 9,
             settled: "abc".to_owned(),

@@ -3,6 +3,7 @@
 //! Every call has a deadline of its own, because a lost connection may never answer. A connection is to a primary, and knows the id of
 //! its replication history: another id means that orders may have been lost. Next: `script`, what is called.
 
+use crate::metered::{Allowance, Metered};
 use crate::settings::{EngineSettings, Sentinel};
 use millstream_conf::model::{HostPort, PeerAddress};
 use millstream_net::address::Address;
@@ -84,10 +85,11 @@ impl Failure {
 
 /// Calls over a connection that someone else holds, many at a time.
 #[derive(Clone)]
-pub(crate) struct Caller(MultiplexedConnection);
+pub(crate) struct Caller(MultiplexedConnection, Allowance);
 
 impl Caller {
     pub(crate) async fn call(&mut self, command: &Cmd, within: Duration) -> Result<Value, Failure> {
+        self.1.renew();
         let value = bounded(within, self.0.send_packed_command(command)).await??;
         match value {
             Value::ServerError(error) => Err(RedisError::from(error).into()),
@@ -135,9 +137,10 @@ impl Line {
         }
         // The deadline is ours.
         let config = AsyncConnectionConfig::new().set_response_timeout(None);
+        let (stream, allowance) = Metered::new(stream);
         let (connection, driver) = MultiplexedConnection::new_with_config(&info, stream, config).await?;
         let driver = tokio::spawn(driver);
-        Ok(Line { caller: Caller(connection), driver, replication: String::new() })
+        Ok(Line { caller: Caller(connection, allowance), driver, replication: String::new() })
     }
 
     /// Whether it leads to a primary; notes the id of its history.

@@ -14,6 +14,10 @@ use std::fmt;
 const LONGEST: usize = 256;
 /// Sequence numbers that Lua counts exactly.
 const MOST: u64 = 1 << 53;
+/// Epochs that may begin while a node is away.
+const AHEAD: u64 = 1 << 20;
+/// What a node follows at first is below this.
+const FIRST: u64 = 1 << 40;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Epoch {
@@ -51,6 +55,12 @@ impl Epoch {
         Some(format!("{number}:{}:{previous}:{replication}", hexadecimal(&random::<8>()?)))
     }
 
+    /// Whether a node that followed `known` may follow this one: no more epochs have begun meanwhile than can have. A number that is far
+    /// ahead would leave no room for the next.
+    pub(crate) fn is_plausible(&self, known: Option<&Epoch>) -> bool {
+        self.number <= known.map_or(FIRST, |known| known.number) + AHEAD
+    }
+
     /// Different for every epoch.
     pub(crate) fn token(&self) -> &str {
         &self.token
@@ -82,6 +92,24 @@ mod tests {
         let lost = Epoch::raised(None, Some(&second), "def").expect("random bytes") + ":0";
         assert!(Epoch::parse(&lost).expect("an epoch").is_after(&second));
         assert_eq!(Epoch::parse(&lost).expect("an epoch").number, 3);
+    }
+
+    #[test]
+    fn a_number_that_is_far_ahead_is_not_followed() {
+        let numbered = |number: u64| Epoch::parse(&format!("{number}:a:b:c:0")).expect("an epoch");
+        let known = numbered(3);
+        for (number, known, expected) in [
+            (4, Some(&known), true),
+            (1 << 19, Some(&known), true),
+            (1 << 21, Some(&known), false),
+            (1 << 39, None, true),
+            (MOST - 1, None, false),
+        ] {
+            assert_eq!(numbered(number).is_plausible(known), expected, "{number}");
+        }
+        let next =
+            Epoch::raised(Some(&numbered(MOST - 1)).filter(|epoch| epoch.is_plausible(None)), None, "c");
+        assert!(next.is_some_and(|text| text.starts_with("1:")));
     }
 
     #[test]

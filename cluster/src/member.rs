@@ -27,6 +27,8 @@ use tokio::sync::{Notify, oneshot, watch};
 const REPEAT: Duration = Duration::from_secs(60);
 /// Between two looks whether the node is cut off, for people.
 const WATCH: Duration = Duration::from_millis(50);
+/// Of a failure's text, in characters.
+const MOST_FAILURE: usize = 256;
 /// Senders that nobody listens to any more.
 const IDLE_SENDERS: usize = 1024;
 
@@ -49,7 +51,8 @@ pub(crate) struct Member {
     pub(crate) owes_purge: Cell<bool>,
     /// Random bits, in the beats of this process.
     pub(crate) process: u64,
-    pub(crate) has_beaten: Cell<bool>,
+    /// Beats so far.
+    beats: Cell<u64>,
     has_parted: Cell<bool>,
     /// Until then a log of which this process has not followed the beginning may lack what a node has that has not beaten
     /// yet.
@@ -102,7 +105,7 @@ impl Member {
             garbage: Cell::default(),
             owes_purge: Cell::default(),
             process,
-            has_beaten: Cell::default(),
+            beats: Cell::default(),
             has_parted: Cell::default(),
             grace: Cell::default(),
             informed: Cell::default(),
@@ -174,11 +177,17 @@ impl Member {
         }
     }
 
+    pub(crate) fn has_beaten(&self) -> bool {
+        self.beats.get() > 0
+    }
+
     pub(crate) fn beat(&self, is_settled: bool) -> Option<Vec<u8>> {
+        let count = self.beats.get() + 1;
+        self.beats.set(count);
         let has_left = *self.stop.borrow();
         let beat = Beat {
             has_left,
-            ..Beat::of(&self.journal.borrow().held, &self.settings, self.process, is_settled)
+            ..Beat::of(&self.journal.borrow().held, &self.settings, (self.process, count), is_settled)
         };
         self.seal.close(Kind::Beat, &beat.encode())
     }
@@ -208,7 +217,10 @@ impl Member {
             if self.door.view.borrow().cut_off_since.is_some() != is_cut_off {
                 self.show(|view| view.cut_off_since = is_cut_off.then(clock::now));
                 let (level, what) = match is_cut_off {
-                    true => (Level::Error, "cut off: stored responses are confirmed with the upstream"),
+                    true if self.settings.serves => {
+                        (Level::Error, "cut off: stored responses are served, perhaps purged ones")
+                    }
+                    true => (Level::Error, "cut off: stored responses are revalidated with the upstream"),
                     false => (Level::Notice, "confirmed"),
                 };
                 self.write(level, format_args!("{what}"));
@@ -274,7 +286,8 @@ impl Member {
 
     /// Writes a failure into the error log, once until it changes, and shows it.
     pub(crate) fn complain(&self, failure: &Failure) {
-        let text = failure.to_string();
+        // The engine may have written it.
+        let text: String = failure.to_string().chars().take(MOST_FAILURE).collect();
         self.show(|view| view.failure = Some(text.clone()));
         let now = clock::now();
         let mut complaint = self.complaint.borrow_mut();

@@ -12,6 +12,10 @@ use std::time::{Duration, Instant};
 
 /// What two monotonic clocks and one tick of a timer may differ by.
 pub(crate) const MARGIN: Duration = Duration::from_secs(1);
+/// Nodes of a zone.
+const MOST: usize = 256;
+/// Processes of one node that are remembered.
+const MOST_ENDED: usize = 16;
 /// How long others wait for one that serves while it is cut off.
 const SERVING: Duration = Duration::from_secs(10);
 /// A node that was silent for as long is removed.
@@ -25,9 +29,27 @@ pub(crate) struct Peer {
     sealed: Vec<u8>,
     /// When this beat was first seen.
     seen: Instant,
+    /// Processes of this node that another one has followed, the latest last.
+    ended: Vec<u64>,
 }
 
 impl Peer {
+    fn following(known: Option<Peer>, beat: Beat, sealed: Vec<u8>, now: Instant) -> Peer {
+        let (mut ended, process) =
+            known.map_or((Vec::new(), beat.process), |known| (known.ended, known.beat.process));
+        if process != beat.process {
+            ended.push(process);
+            ended.drain(..ended.len().saturating_sub(MOST_ENDED));
+        }
+        Peer { beat, sealed, seen: now, ended }
+    }
+
+    /// Whether a beat is not the latest of this node: someone has put it back.
+    fn has_ended(&self, beat: &Beat) -> bool {
+        let is_earlier = beat.process == self.beat.process && beat.count < self.beat.count;
+        is_earlier || self.ended.contains(&beat.process)
+    }
+
     pub(crate) fn silent(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.seen)
     }
@@ -61,12 +83,18 @@ impl Peers {
         for (issuer, sealed) in beats.into_iter().filter(|(issuer, _)| *issuer != own) {
             let peer = match known.remove(&issuer) {
                 Some(peer) if peer.sealed == sealed => Some(peer),
-                _ => {
+                known => {
                     let beat = seal.open(Kind::Beat, &sealed).and_then(|plain| Beat::decode(&plain));
-                    beat.map(|beat| Peer { beat, sealed, seen: now })
+                    let beat = beat.filter(|beat| beat.issuer == issuer);
+                    match (known, beat) {
+                        (Some(known), Some(beat)) if known.has_ended(&beat) => Some(known),
+                        (known, Some(beat)) => Some(Peer::following(known, beat, sealed, now)),
+                        (known, None) => known.filter(|known| known.may_serve(now)),
+                    }
                 }
             };
-            if let Some(peer) = peer {
+            // Counted after they were opened: what is not a beat takes no node's place.
+            if let Some(peer) = peer.filter(|_| self.0.len() < MOST) {
                 self.0.insert(issuer, peer);
             }
         }

@@ -95,7 +95,7 @@ impl Session<'_> {
                 batch.end = End::Epoch;
                 break;
             }
-            let is_next = at.sequence == cursor.sequence + 1 && at.epoch >= cursor.epoch;
+            let is_next = at.sequence == cursor.sequence.saturating_add(1) && at.epoch >= cursor.epoch;
             if !is_next && member.settings.has(Guard::DenseNumbers) {
                 batch.end = End::Lost;
                 break;

@@ -48,8 +48,8 @@ return 0";
 /// The code of the error when the epoch is another one.
 const STALE: &str = "STALEEPOCH";
 
-/// Nodes of a zone that are looked at; the hash is not ours alone to write.
-const MOST_NODES: usize = 256;
+/// Fields of the hash of nodes that are looked at; it is not ours alone to write.
+const MOST_NODES: usize = 65_536;
 
 /// The keys of one zone.
 #[derive(Debug)]

@@ -12,6 +12,7 @@ use crate::bell::Bell;
 use crate::engine::{Failure, Line};
 use crate::epoch::Epoch;
 use crate::held::Cursor;
+use crate::marks::Mark;
 use crate::member::Member;
 use crate::order::Issuer;
 use crate::peers::MARGIN;
@@ -47,7 +48,7 @@ pub(crate) struct Target {
     /// When the engine was asked.
     at: Instant,
     head: u64,
-    published: Vec<(Issuer, u64)>,
+    published: Vec<(Issuer, u64, u64)>,
 }
 
 pub(crate) struct Session<'m> {
@@ -64,6 +65,8 @@ pub(crate) struct Session<'m> {
     next_beat: Instant,
     /// Since when someone has waited for other nodes.
     awaited: Option<Instant>,
+    /// How far this node had read when it last began in place of entries that it does not know.
+    began: u64,
     /// Since when other nodes have had more than the log.
     missing: Option<Instant>,
 }
@@ -88,6 +91,7 @@ impl<'m> Session<'m> {
             target: None,
             next_beat: now,
             awaited: None,
+            began: member.journal.borrow().held.cursor.sequence,
             missing: None,
         })
     }
@@ -157,8 +161,11 @@ impl<'m> Session<'m> {
                 self.note(at, &seen);
                 return self.tidy().await;
             }
-            let stored = seen.epoch().filter(|epoch| epoch.is_on(&self.line.replication));
-            let is_known = stored == self.member.journal.borrow().held.epoch;
+            let known = self.member.journal.borrow().held.epoch.clone();
+            let stored = seen
+                .epoch()
+                .filter(|epoch| epoch.is_on(&self.line.replication) && epoch.is_plausible(known.as_ref()));
+            let is_known = stored == known;
             match stored {
                 Some(epoch) if !is_known => self.follow(epoch, &seen).await,
                 _ => {
@@ -186,9 +193,9 @@ impl<'m> Session<'m> {
 
     async fn ask(&mut self) -> Result<Seen, Failure> {
         let member = self.member;
+        let is_first = !member.has_beaten();
         let sealed = member.beat(self.is_settled).ok_or(Failure::NoRandom)?;
         let issuer = member.journal.borrow().held.issuer;
-        let is_first = !member.has_beaten.replace(true);
         let begun = clock::now();
         let seen = member.place.beat(&mut self.line, issuer, &sealed).await?;
         let (beats, now) = (seen.beats.clone(), clock::now());
@@ -214,7 +221,8 @@ impl<'m> Session<'m> {
     /// Something may be lost: begins the next epoch, unless another node does.
     async fn raise(&mut self, seen: &Seen) -> Result<(), Failure> {
         let known = self.member.journal.borrow().held.epoch.clone();
-        let next = Epoch::raised(seen.epoch().as_ref(), known.as_ref(), &self.line.replication);
+        let stored = seen.epoch().filter(|epoch| epoch.is_plausible(known.as_ref()));
+        let next = Epoch::raised(stored.as_ref(), known.as_ref(), &self.line.replication);
         let next = next.ok_or(Failure::NoRandom)?;
         self.member.place.raise(&mut self.line, &seen.epoch, &next).await
     }
@@ -253,7 +261,7 @@ impl<'m> Session<'m> {
 
     /// Purges the zone in place of the entries up to the head, which are unknown. Call it with what was seen
     /// before.
-    pub(crate) async fn start_over(&self, why: &str, epoch: u64, seen: &Seen) {
+    pub(crate) async fn start_over(&mut self, why: &str, epoch: u64, seen: &Seen) {
         let member = self.member;
         if member.zone.directory().is_some() || member.journal.borrow().held.cursor != Cursor::default() {
             member.purge_zone(why).await;
@@ -262,6 +270,7 @@ impl<'m> Session<'m> {
         let published: Vec<(Issuer, u64)> =
             member.peers.borrow().iter().map(|(issuer, peer)| (issuer, peer.beat.published)).collect();
         journal.held.start_over(Cursor { epoch, sequence: seen.head }, published.into_iter());
+        self.began = seen.head;
         let written = journal.write();
         member.written(written);
     }
@@ -296,7 +305,9 @@ impl<'m> Session<'m> {
                 .then(|| Target {
                     at,
                     head: seen.head,
-                    published: live().map(|(issuer, peer)| (issuer, peer.beat.published)).collect(),
+                    published: live()
+                        .map(|(issuer, peer)| (issuer, peer.beat.published, peer.beat.sequence))
+                        .collect(),
                 });
         }
         member.informed.set(Some(now));
@@ -326,7 +337,7 @@ impl<'m> Session<'m> {
             let held = &member.journal.borrow().held;
             let is_checked =
                 [Guard::Settling, Guard::DenseNumbers].map(|guard| member.settings.has(guard)) == [true; 2];
-            let has = |(issuer, number): &(Issuer, u64)| {
+            let has = |(issuer, number, _): &(Issuer, u64, u64)| {
                 let mark = held.marks.of(*issuer);
                 mark.open || mark.number >= *number || !is_checked
             };
@@ -335,6 +346,7 @@ impl<'m> Session<'m> {
         let now = clock::now();
         match (has_read, has_all) {
             (true, true) => {
+                self.close_marks(&target);
                 member.confirm(target.at);
                 self.missing = None;
             }
@@ -347,6 +359,19 @@ impl<'m> Session<'m> {
             }
             // To be reached after more was read.
             (false, _) => self.target = Some(target),
+        }
+    }
+
+    /// What a node had published by then is in force here, so what it publishes next follows that without a gap. It has to have read the log
+    /// as far as this node had when it began, or its count may lag behind what the log has.
+    fn close_marks(&self, target: &Target) {
+        let mut journal = self.member.journal.borrow_mut();
+        for (issuer, number, sequence) in &target.published {
+            let mark = journal.held.marks.of(*issuer);
+            if mark.open && *sequence >= self.began {
+                let number = mark.number.max(*number);
+                journal.held.marks.set(*issuer, Mark { number, open: false });
+            }
         }
     }
 

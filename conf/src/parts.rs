@@ -18,6 +18,8 @@ pub enum PathUse {
     /// A file of the configuration's own, such as a list of passwords.
     Own,
     Certificate,
+    /// A file that only the process that starts may be able to read.
+    Secret,
     Served,
     /// Responses kept as files that nothing removes.
     Stored,

@@ -235,7 +235,7 @@ pub fn parameter(word: &Word) -> Option<(&str, Word)> {
 /// Records a path that is opened with more rights than the serving process has.
 fn named(path: PathBuf, used: PathUse) -> PathBuf {
     match used {
-        PathUse::Certificate => files::name(&path, Access::Read),
+        PathUse::Certificate | PathUse::Secret => files::name(&path, Access::Read),
         PathUse::Log => files::name(&path, Access::Append(0)),
         PathUse::Own
         | PathUse::Served

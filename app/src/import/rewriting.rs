@@ -142,7 +142,7 @@ impl Rewriting<'_> {
         };
         match path.used {
             PathUse::Own if !has_variables && self.own(path, &whole)? => {}
-            PathUse::Own | PathUse::Certificate | PathUse::Served => {
+            PathUse::Own | PathUse::Certificate | PathUse::Secret | PathUse::Served => {
                 if path.used != PathUse::Served && !has_variables {
                     self.plan.stay.push(whole.clone());
                 }

@@ -134,12 +134,12 @@ fn line(cluster: &mut Cluster, key: &Word, words: &[Word], reading: &mut Reading
             servers.push(address);
         }
         "user" => cluster.user = Some(word.text.clone()),
-        "password" => cluster.password = Some(reading.named_path(word, &word.text, PathUse::Own)),
+        "password" => cluster.password = Some(reading.named_path(word, &word.text, PathUse::Secret)),
         "tls" => cluster.secured |= reading.flag(word).unwrap_or(false),
         "trusted_certificate" => {
             cluster.trusted = Some(reading.named_path(word, &word.text, PathUse::Certificate));
         }
-        "secret" => cluster.secret = reading.named_path(word, &word.text, PathUse::Own),
+        "secret" => cluster.secret = reading.named_path(word, &word.text, PathUse::Secret),
         "node" => cluster.node = node(word, reading),
         "timeout" => cluster.timeout = reading.duration(word).unwrap_or(TIMEOUT),
         _ => cut_off(cluster, words, reading),

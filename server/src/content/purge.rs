@@ -84,6 +84,7 @@ pub struct Done {
 }
 
 const NOT_FOUND: &str = "not_found";
+const PENDING: &str = "pending";
 
 impl Done {
     fn is_of_nothing(&self) -> bool {
@@ -106,10 +107,19 @@ pub struct PurgeReport {
 
 impl PurgeReport {
     pub fn of(soft: bool, done: CarriedOut, notes: Vec<String>) -> PurgeReport {
-        let CarriedOut { purged, nodes, .. } = done;
+        let CarriedOut { purged, nodes, status } = done;
         let is_of_nothing = nodes.is_empty() && purged.iter().all(Done::is_of_nothing);
-        let status = if is_of_nothing { NOT_FOUND } else { "ok" };
+        let status = match status {
+            202 => PENDING,
+            _ if is_of_nothing => NOT_FOUND,
+            _ => "ok",
+        };
         PurgeReport { status: status.to_owned(), soft, purged, notes, nodes }
+    }
+
+    /// Whether a node of a cluster may not have carried it out yet.
+    pub fn is_pending(&self) -> bool {
+        self.status == PENDING
     }
 
     /// Whether only single keys were named and none was stored.

@@ -184,7 +184,7 @@ fn engine_killed_no_client_sees_an_error_and_purges_are_replayed() {
     for node in &nodes {
         wait::until("it is cut off", || is_cut_off(node));
         assert_eq!(get(node, "/x").0, version.to_string(), "confirmed with the API");
-        node.says("cut off: stored responses are confirmed with the upstream");
+        node.says("cut off: stored responses are revalidated with the upstream");
     }
     assert_eq!(
         figures(&nodes[0]),

@@ -1,7 +1,8 @@
 //! `cluster`: partitions, clocks and links that are wrong, an upgrade of all nodes, and what is shown of it.
 
 use crate::cluster::{
-    SECRET, Versions, all_confirmed, fill, get, is_cut_off, node, node_at, purge, state, states, three,
+    SECRET, Versions, all_confirmed, fill, get, is_confirmed, is_cut_off, node, node_at, purge, state,
+    states, three,
 };
 use millstream_tests::engine::Engine;
 use millstream_tests::process;
@@ -169,6 +170,63 @@ fn rolling_upgrade_under_load_with_purges_fails_no_request_and_serves_nothing_th
     });
     assert!(reads.load(Ordering::Relaxed) > 1_000);
     wait::until("all are confirmed", || nodes.iter().all(|node| state(node)["state"] == "confirmed"));
+}
+
+#[test]
+fn two_nodes_with_a_copied_cache_directory_become_two_again() {
+    skip_on_nginx!();
+    let (engine, versions) = (Engine::start(), Versions::start());
+    let [a, mut b] = ["a", "b"].map(|name| node(name, &engine, &versions, "1s", SECRET));
+    wait::until("they know each other", || [&a, &b].iter().all(|node| is_confirmed(node, 1)));
+    b.stop(Signal::QUIT);
+    let mut copy = node_at("c", &engine.address(), &versions, "1s", SECRET);
+    let copied = std::process::Command::new("cp")
+        .args([
+            "-a",
+            &format!("{}/cache", b.prefix().path().display()),
+            &copy.prefix().path().display().to_string(),
+        ])
+        .status();
+    assert!(copied.is_ok_and(|status| status.success()));
+    b.run().expect("it starts");
+    copy.run().expect("it starts");
+    let nodes = [a, b, copy];
+    wait::until("it is noticed", || nodes.iter().any(|node| node.log().contains("has the same journal")));
+    wait::until("all are confirmed", || nodes.iter().all(|node| state(node)["state"] == "confirmed"));
+    // Whom they had both been may still serve, as far as anybody knows.
+    wait::until("a purge comes into force", || purge(&nodes[0], TAG).status == 200);
+    for giver in &nodes {
+        let version = versions.next();
+        let report = purge(giver, TAG);
+        assert_eq!(report.status, 200, "{}", report.text());
+        assert!(nodes.iter().all(|node| get(node, "/x").0 == version.to_string()));
+    }
+}
+
+#[test]
+fn a_node_counts_as_cut_off_by_its_own_time_and_never_if_it_serves() {
+    skip_on_nginx!();
+    let versions = Versions::start();
+    for slow in ["6s", "1s serve"] {
+        let engine = Engine::start();
+        let (nodes, relay) = {
+            let relay = Relay::to(&engine.address());
+            let mut distant = node_at("c", &relay.address(), &versions, slow, SECRET);
+            distant.run().expect("it starts");
+            let [a, b] = ["a", "b"].map(|name| node(name, &engine, &versions, "1s", SECRET));
+            ([a, b, distant], relay)
+        };
+        all_confirmed(&nodes);
+        purge(&nodes[0], TAG);
+        relay.set(Link::Cut);
+        let report = purge(&nodes[0], TAG);
+        assert_eq!(
+            (report.status, states(&report).as_str()),
+            (202, "a in_force, b in_force, c waiting"),
+            "{slow}"
+        );
+        assert_eq!(report.json()["status"], "pending");
+    }
 }
 
 #[test]
