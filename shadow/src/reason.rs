@@ -58,6 +58,13 @@ pub(crate) fn sentence(route: &Route, verdict: &Verdict, budget: f64) -> String 
             "clients get different responses, and no part of the request explains it".to_owned()
         }
         Reason::Unlike => "the paths of this route behave differently".to_owned(),
+        Reason::Unusual => {
+            let rare = labels(&mut route.rare_fields());
+            format!(
+                "most requests have a value that few clients send in {}",
+                if rare.is_empty() { "a header" } else { &rare }
+            )
+        }
         Reason::Changes => format!(
             "changes too fast: {} of {} would-be hits stale at the shortest lifetime, more than {} %",
             outcomes.stale,

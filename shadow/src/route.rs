@@ -14,6 +14,8 @@ use crate::response::{Head, Storable};
 use crate::seen::Seen;
 use crate::selection::Selection;
 use crate::simulation::{Entry, Evidence};
+use crate::usual::Usual;
+use crate::visits::Visits;
 
 /// Pairs after which a plan is learned for the first time; then after half as many more each time.
 const FIRST_LESSON: u32 = 64;
@@ -66,6 +68,7 @@ pub(crate) struct Route {
     /// By address, and by address and credentials.
     addresses: Distinct<64>,
     clients: Distinct<64>,
+    visits: Visits,
     /// Clients whose requests the plan does not pass on.
     sharing: Distinct<64>,
     /// Two clients saw different responses while nothing changed.
@@ -76,12 +79,15 @@ pub(crate) struct Route {
     pub(crate) offered: u32,
     /// Responses that the plan passes on.
     pub(crate) passed: u32,
+    /// Responses that it passes on because of an unusual field.
+    pub(crate) unusual: u32,
     /// Responses that it may store.
     pub(crate) storing: u32,
     pub(crate) hints: Vec<(u32, u32)>,
     /// The shortest lifetime that the API gave.
     pub(crate) shortest: u32,
     pub(crate) selection: Selection,
+    pub(crate) usual: Usual,
     vary: u64,
     /// Content type and members of the first response, and of the first one that is shared.
     pub(crate) form: Option<u64>,
@@ -114,16 +120,19 @@ impl Route {
             milliseconds: 0,
             addresses: Distinct::new(),
             clients: Distinct::new(),
+            visits: Visits::new(),
             sharing: Distinct::new(),
             confirmed: 0,
             changes: 0,
             planned: 0,
             offered: 0,
             passed: 0,
+            unusual: 0,
             storing: 0,
             hints: Vec::new(),
             shortest: u32::MAX,
             selection: Selection::default(),
+            usual: Usual::default(),
             vary: 0,
             form: None,
             shared_form: None,
@@ -180,6 +189,11 @@ impl Route {
         // The lowest bit says which of both it is, so that they are not taken for two clients.
         let client = if self.has_addresses() { address | 1 } else { stable as u32 & !1 };
         (client, all as u32)
+    }
+
+    /// Counts a request of a client, and notes in its values whether it is one of its first ones.
+    pub(crate) fn visit(&mut self, key: &Key, values: &mut [u32], client: u32) {
+        Dimensions::note_visit(values, self.visits.is_early(key.pair(3, u64::from(client))));
     }
 
     /// Whether an address is a client: a proxy in front would give the same to all.
@@ -307,7 +321,7 @@ impl Route {
 
     fn add_pair(&mut self, key: &Key, one: &Seen, other: &Seen, incomparable: u64) {
         // A name that one of them had got no dimension yet.
-        if one.values.len() != other.values.len() {
+        if one.values.len() != other.values.len() || one.is_unusual || other.is_unusual {
             return;
         }
         let differs = self.leniency.meaning(key, one) != self.leniency.meaning(key, other);
@@ -359,6 +373,7 @@ impl Route {
         self.planned = 0;
         self.offered = 0;
         self.passed = 0;
+        self.unusual = 0;
         self.storing = 0;
         self.sharing = Distinct::new();
         self.strangers = 0;
@@ -368,6 +383,11 @@ impl Route {
     /// Lets the simulated caches handle a response.
     pub(crate) fn simulate(&mut self, key: &Key, entry: &mut Entry, url: u64, seen: &Seen) -> bool {
         self.planned += 1;
+        if seen.is_unusual {
+            entry.requests += 1;
+            self.unusual += 1;
+            return false;
+        }
         let (cache_key, meaning, has_learned) = self.compare_credentials(key, entry, url, seen);
         if has_learned {
             // Other requests are passed on from now on.
@@ -440,10 +460,12 @@ impl Route {
     pub(crate) fn bytes(&self) -> usize {
         size_of::<Route>()
             + 64 * 8 * 2
+            + Visits::bytes()
             + self.dimensions.bytes()
             + self.pairs.bytes()
             + self.credentials.bytes()
             + self.selection.bytes()
+            + self.usual.bytes()
             + 1_600
     }
 }

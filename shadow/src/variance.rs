@@ -240,7 +240,8 @@ mod tests {
                     (b"accept-language", language.as_bytes()),
                     (b"x-request-id", id.as_bytes()),
                 ];
-                let of = dimensions.read(&key, &request(None, client), fields.into_iter());
+                let mut of = dimensions.read(&key, &request(None, client), fields.into_iter());
+                Dimensions::note_visit(&mut of, client % 8 == 7);
                 if round == 2 {
                     values.push(of);
                 }
@@ -290,6 +291,11 @@ mod tests {
             found.contains(&"header accept-language".to_owned())
                 && found.contains(&"header user-agent".to_owned())
         );
+    }
+
+    #[test]
+    fn what_clients_get_at_their_first_visits_is_told_from_what_is_their_own() {
+        assert_eq!(labels(|client, _| u64::from(client % 8 == 7)), ["first visits"]);
     }
 
     #[test]
