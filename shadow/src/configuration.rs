@@ -349,9 +349,8 @@ fn write_cache(line: &mut impl FnMut(String, &str), route: &RouteReport, seconds
     };
     let mut flags = others(known);
     flags.extend(passed(route).iter().map(flag));
-    let rare: Vec<String> = route.usual.iter().filter_map(flag_of_value).map(|(flag, _)| flag).collect();
-    let of_fields = || std::iter::once(flag_of_unlisted(route)).chain(rare.iter().cloned());
-    flags.extend(of_fields());
+    flags.push(flag_of_unlisted(route));
+    flags.extend(route.usual.iter().filter_map(flag_of_value).map(|(flag, _)| flag));
     let credentials =
         if route.bypasses.is_empty() { "other credentials".to_owned() } else { route.bypasses.join(", ") };
     let evidence =

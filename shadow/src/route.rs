@@ -2,9 +2,11 @@
 //!
 //! Before: `paths`, `simulation`; next: `shadow`, which brings responses here, and `verdict`, which judges.
 
+mod clients;
+
 use crate::credentials::Credentials;
 use crate::dimension::difference;
-use crate::dimension::{Dimensions, Role, Sort};
+use crate::dimension::{Dimensions, Sort};
 use crate::distinct::Distinct;
 use crate::hash::Key;
 use crate::leniency::Leniency;
@@ -19,9 +21,6 @@ use crate::visits::Visits;
 
 /// Pairs after which a plan is learned for the first time; then after half as many more each time.
 const FIRST_LESSON: u32 = 64;
-
-/// Addresses from which on an address is a client; with fewer, a proxy may be in front.
-const FEWEST_ADDRESSES: u32 = 5;
 
 /// Requests of a route up to which a new dimension makes its pairs start anew.
 const EARLY: u32 = 512;
@@ -166,62 +165,6 @@ impl Route {
         tally.good > 0 && tally.public == tally.good && tally.explicit == tally.good
     }
 
-    /// Who asked, at the least and at the most.
-    pub(crate) fn who(&self, key: &Key, values: &[u32]) -> (u32, u32) {
-        let address = values.first().copied().unwrap_or(0);
-        let (mut stable, mut all) = (u64::from(address), u64::from(address));
-        let clients = self.clients();
-        for (number, dimension) in self.dimensions.list.iter().enumerate().skip(1) {
-            let value = values.get(number).copied().unwrap_or(0);
-            let may_be = value != 0
-                && matches!(
-                    dimension.sort,
-                    Sort::Field | Sort::Cookie | Sort::Certificate | Sort::OtherCredentials
-                );
-            if may_be && dimension.role(clients) == Role::Identity {
-                all = key.pair(all, u64::from(value));
-                let names_client = dimension.names_client || dimension.is_address;
-                if names_client && !dimension.is_unique() {
-                    stable = key.pair(stable, u64::from(value));
-                }
-            }
-        }
-        // The lowest bit says which of both it is, so that they are not taken for two clients.
-        let client = if self.has_addresses() { address | 1 } else { stable as u32 & !1 };
-        (client, all as u32)
-    }
-
-    /// Counts a request of a client, and notes in its values whether it is one of its first ones.
-    pub(crate) fn visit(&mut self, key: &Key, values: &mut [u32], client: u32) {
-        Dimensions::note_visit(values, self.visits.is_early(key.pair(3, u64::from(client))));
-    }
-
-    /// Whether an address is a client: a proxy in front would give the same to all.
-    fn has_addresses(&self) -> bool {
-        self.addresses.count() >= FEWEST_ADDRESSES
-    }
-
-    pub(crate) fn count_client(&mut self, key: &Key, address: u32, client: u32) {
-        self.addresses.add(key.pair(3, u64::from(address)));
-        if !self.has_addresses() {
-            self.clients.add(key.pair(3, u64::from(client)));
-        }
-    }
-
-    /// How many different clients there were, at the least.
-    pub(crate) fn clients(&self) -> u32 {
-        if self.has_addresses() { self.addresses.count() } else { self.clients.count() }
-    }
-
-    pub(crate) fn share(&mut self, key: &Key, client: u32) {
-        self.sharing.add(key.pair(3, u64::from(client)));
-    }
-
-    /// Of the clients, those that share: what others get says nothing about these.
-    pub(crate) fn sharing_clients(&self) -> u32 {
-        self.sharing.count().min(self.clients())
-    }
-
     /// Counts a response. `is_passed`: its request was passed on, so that nothing of it is shared.
     pub(crate) fn count(
         &mut self,
@@ -293,12 +236,15 @@ impl Route {
         let version = self.leniency.version;
         let harmless = self.dimensions.without_identity();
         let is_identical = |of: &Seen| difference(&of.values, &seen.values) & !harmless == 0;
+        let (plan, credentials) = (self.plan, self.dimensions.credentials);
+        let is_open = |of: &Seen| !of.is_unusual && !plan.bypasses(credentials, &of.values);
         let latest = earlier.last();
         let identical = earlier.iter().rev().find(|of| is_identical(of));
         for of in
             latest.into_iter().chain(identical.filter(|of| latest.is_some_and(|latest| latest.at != of.at)))
         {
-            self.leniency.learn(of, seen, is_identical(of));
+            let are_open = is_open(of) && is_open(seen);
+            self.leniency.learn(of, seen, is_identical(of), are_open);
             self.add_pair(key, of, seen, incomparable);
         }
         let arguments = self.dimensions.arguments();
