@@ -11,6 +11,7 @@ use crate::cli::ShadowUrl;
 use crate::measure::end::{self, End};
 use crate::measure::output::Output;
 use crate::running;
+use crate::serve_url;
 use crate::serve_url::Frame;
 use millstream_net::{clock, terminal};
 use millstream_server::shadow_zone::ShadowZone;
@@ -140,7 +141,30 @@ fn write(report: &Report, flags: &ShadowUrl, frame: &Frame, output: &mut Output)
     if flags.config.is_none() && report.totals.cached_routes > 0 {
         output.put("\n--config FILE writes the nginx.conf that caches these routes.\n");
     }
-    let front = Front { http: &frame.http, server: &frame.server, pass: &frame.pass };
+    let http = format!("{}{}", pid(&serve_url::address_of(&flags.front)), frame.http);
+    let front = Front { http: &http, server: &frame.server, pass: &frame.pass };
     output.write_exports(std::iter::once_with(|| report.configuration(0, front)))?;
     output.write(|| report.json() + "\n", || page.html())
+}
+
+/// A pid file of its own, so that two written configurations, or this one and another server's, run on one machine.
+fn pid(address: &str) -> String {
+    let address: String = address.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    format!("pid logs/shadow-{}.pid;\n", address.trim_matches('-'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_written_configuration_has_a_pid_file_by_its_address() {
+        for (address, expected) in [
+            ("127.0.0.1:8080", "pid logs/shadow-127-0-0-1-8080.pid;\n"),
+            ("[::1]:8080", "pid logs/shadow-1--8080.pid;\n"),
+            ("unix:/run/a.sock", "pid logs/shadow-unix--run-a-sock.pid;\n"),
+        ] {
+            assert_eq!(pid(address), expected);
+        }
+    }
 }

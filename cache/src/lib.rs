@@ -50,4 +50,4 @@ pub use store::{
     StoreStats, Turn,
 };
 pub use tags::{Tag, Tags};
-pub use vary::{ADDRESS, is_note, leaves_out};
+pub use vary::{ADDRESS, is_note};

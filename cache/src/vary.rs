@@ -13,8 +13,6 @@ use millstream_wire::{FieldId, Fields, accept_language, list};
 
 mod unlisted;
 
-pub use unlisted::leaves_out;
-
 #[cfg(test)]
 mod tests;
 

@@ -133,6 +133,7 @@ variables! {
     UidGot "uid_got" Who "The name of the `userid` cookie and the id that the client sent.",
     UidReset "uid_reset" Common "Empty unless the configuration sets it. If it is neither empty nor `0`, `userid` gives the client a new id; `log` also writes the old one to the error log.",
     UidSet "uid_set" Who "The name of the `userid` cookie and the id that is sent to the client.",
+    UnlistedFields "unlisted_fields" Field "The names of the request's fields by which `proxy_cache_vary unlisted` separates responses, in lower case and separated by commas, except Accept, Accept-Language, Origin and User-Agent.",
     UpstreamAddr "upstream_addr" Common "Addresses of the upstream servers that were contacted, in order, separated by commas. Those after an internal redirect follow ` : `.",
     UpstreamBytesReceived "upstream_bytes_received" Common "Bytes received from each upstream server.",
     UpstreamBytesSent "upstream_bytes_sent" Common "Bytes sent to each upstream server.",

@@ -6,9 +6,9 @@
 //! Next: `generation`, which has them; `caching/noted`, which reads them.
 
 use crate::variable_name;
-use millstream_cache::leaves_out;
 use millstream_conf::model::{Http, LocationId, Making, Pass, Regex, ServerName, Settings, Variable, made};
 use millstream_conf::variables::{Builtin, Source};
+use millstream_wire::unlisted::leaves_out;
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 

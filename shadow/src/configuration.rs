@@ -4,12 +4,16 @@
 //! before it. What has no location of its own is not cached. Before: `report`; next: `millstream-conf`, which reads it.
 
 use crate::dimension::Sort;
-use crate::report::{Report, RouteReport, fits, order};
+use crate::names;
+use crate::report::{Report, RouteReport, UsualField, fits, order};
 use crate::segment::{Fold, Segment};
 use crate::words::{grouped, time};
 use millstream_wire::{FieldId, credential};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+
+/// Variables that are 1 if a field has another value than the usual ones begin with this.
+const RARE: &str = "$rare_";
 
 /// What the configuration has around its caches, as text.
 #[derive(Debug, Clone, Copy)]
@@ -44,8 +48,12 @@ impl Report {
         );
         text.push_str("    proxy_cache_path memory keys_zone=shadow:32m memory=256m;\n");
         for (variable, map) in flags(&cached) {
-            let map = map.replace("%s", &variable);
-            _ = writeln!(text, "    map {map}  # whether it is present, not its value");
+            let map = map.replacen("%s", &variable, 1);
+            let evidence = match variable.starts_with(RARE) {
+                true => "whether few clients sent this value",
+                false => "whether it is present, not its value",
+            };
+            _ = writeln!(text, "    map {map}  # {evidence}");
         }
         _ = write!(text, "\n{}", front.server);
         for route in &routes {
@@ -103,6 +111,14 @@ fn flags(cached: &[&RouteReport]) -> BTreeMap<String, String> {
         for known in [known(route, Sort::Field), open(route, Sort::Field)] {
             let no_others = no_other_fields(&known);
             flags.insert(flag_of_others("$has_credential", &known), map("$credential_fields", &no_others));
+        }
+        let fields = no_other_fields(&unlisted(route));
+        flags.insert(flag_of_unlisted(route), map("$unlisted_fields", &fields));
+        for of in &route.usual {
+            let Some((flag, values)) = flag_of_value(of) else { continue };
+            let source = format!("$http_{}", of.field.replace('-', "_"));
+            let usual: String = values.iter().map(|value| format!(" \"{value}\" \"\";")).collect();
+            flags.insert(flag, format!("{source} %s {{{usual} default 1; }}"));
         }
         for of in passed(route).iter().chain(&route.unstored).filter(|of| has_flag(of)) {
             flags.insert(flag(of), map(&variable(of).unwrap_or_default(), ""));
@@ -162,6 +178,42 @@ fn flag_of_others(what: &str, known: &[&str]) -> String {
         }
     }
     flag
+}
+
+/// The fields of `$unlisted_fields` that do not keep a request from the cache, whatever their values do.
+fn unlisted(route: &RouteReport) -> Vec<&str> {
+    let with_rules = route.shared.iter().chain(&route.selected).filter(|of| of.0 == Sort::Field);
+    let names = route.usual.iter().map(|of| of.field.as_str()).chain(with_rules.map(|of| of.1.as_str()));
+    let mut names: Vec<&str> = names.filter(|name| names::is_unlisted(name.as_bytes())).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// The variable that is 1 if a request has another field than those that are known.
+fn flag_of_unlisted(route: &RouteReport) -> String {
+    let names = unlisted(route);
+    if names.is_empty() { "$has_field".to_owned() } else { format!("$has_field_{:08x}", fingerprint(&names)) }
+}
+
+/// The variable that is 1 if a field has another value than the usual ones, and these. `None` if any is usual.
+fn flag_of_value(of: &UsualField) -> Option<(String, Vec<&str>)> {
+    let mut values: Vec<&str> = of.values.as_ref()?.iter().map(String::as_str).collect();
+    values.sort_unstable_by_key(|value| value.to_ascii_lowercase());
+    // A map compares without case.
+    values.dedup_by(|one, other| one.eq_ignore_ascii_case(other));
+    let field = of.field.replace('-', "_");
+    let flag = match values[..] {
+        [""] => format!("{RARE}{field}"),
+        _ => format!("{RARE}{field}_{:08x}", fingerprint(&values)),
+    };
+    Some((flag, values))
+}
+
+/// Tells lists apart in the names of variables (FNV-1a).
+fn fingerprint(list: &[&str]) -> u32 {
+    let bytes = list.iter().flat_map(|text| text.bytes().chain(std::iter::once(0)));
+    bytes.fold(0x811c_9dc5, |sum: u32, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 /// An expression for a Cookie field that has no others, and one that the key contains only once: which of two counts is the API's to
@@ -282,6 +334,7 @@ fn write_cache(line: &mut impl FnMut(String, &str), route: &RouteReport, seconds
         "proxy_cache_verify 1%".to_owned(),
         "compares 1 % of the hits with the API; the first leak turns the cache off",
     );
+    line("add_header X-Cache-Status $upstream_cache_status always".to_owned(), "HIT if the cache responded");
     if route.is_explicit {
         line(format!("proxy_cache_valid 200 {seconds}s"), &format!("the API's own lifetime; {wrong}"));
     } else {
@@ -296,10 +349,12 @@ fn write_cache(line: &mut impl FnMut(String, &str), route: &RouteReport, seconds
     };
     let mut flags = others(known);
     flags.extend(passed(route).iter().map(flag));
-    let evidence = match route.bypasses.is_empty() {
-        true => "not enough evidence for requests with other credentials".to_owned(),
-        false => format!("not enough evidence for requests with {}", route.bypasses.join(", ")),
-    };
+    flags.push(flag_of_unlisted(route));
+    flags.extend(route.usual.iter().filter_map(flag_of_value).map(|(flag, _)| flag));
+    let credentials =
+        if route.bypasses.is_empty() { "other credentials".to_owned() } else { route.bypasses.join(", ") };
+    let evidence =
+        format!("not enough evidence for requests with {credentials}, other fields or rare values");
     line(format!("proxy_cache_bypass {}", flags.join(" ")), &evidence);
     if route.unstored.is_empty() {
         line(format!("proxy_no_cache {}", flags.join(" ")), &evidence);

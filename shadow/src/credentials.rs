@@ -12,6 +12,11 @@ use crate::seen::Seen;
 pub(crate) const ENOUGH: u32 = 100;
 pub(crate) const ENOUGH_CLIENTS: u32 = 8;
 
+/// A credential is the reason for differences, and what came with it is not, if at least this share of its pairs differ, for so many
+/// clients. Otherwise what one client gets may only seem to follow what it has besides its session.
+const CLEAR_RATE: f64 = 0.3;
+const CLEAR_CLIENTS: u32 = 4;
+
 /// A credential that fewer than one in so many requests carry is not worth a proof.
 const RARE: u32 = 20;
 
@@ -26,13 +31,14 @@ const MOST_KEYS: usize = 8;
 const MOST_WAITING: usize = 4;
 
 /// Requests that carried the same credentials, and no others.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Set {
     carried: u64,
     equal: u32,
     differing: u32,
-    /// Bits of clients with equal pairs.
+    /// Bits of clients with equal pairs, and with others.
     clients: u64,
+    differing_clients: u64,
 }
 
 #[derive(Default)]
@@ -74,11 +80,11 @@ impl Credentials {
                     self.is_full = true;
                     return;
                 };
-                self.sets[rarest] = Set { carried, equal: 0, differing: 0, clients: 0 };
+                self.sets[rarest] = Set { carried, ..Set::default() };
                 rarest
             }
             None => {
-                self.sets.push(Set { carried, equal: 0, differing: 0, clients: 0 });
+                self.sets.push(Set { carried, ..Set::default() });
                 self.sets.len() - 1
             }
         };
@@ -86,6 +92,7 @@ impl Credentials {
         self.fresh += if differs { LESSON } else { 1 };
         if differs {
             set.differing = set.differing.saturating_add(1);
+            set.differing_clients |= 1 << (client / 2 % 64);
         } else {
             set.equal = set.equal.saturating_add(1);
             set.clients |= 1 << (client / 2 % 64);
@@ -114,7 +121,14 @@ impl Credentials {
     /// without it are looked at alone.
     pub(crate) fn proof(&self, dimensions: &Dimensions) -> Proof {
         let mut proof = Proof::default();
-        while let Some(reason) = self.reason(dimensions, proof.differing) {
+        let mut doubtful = 0;
+        while let Some((reason, rate)) = self.reason(dimensions, proof.differing) {
+            let of_it = |set: &&Set| set.carried & proof.differing == 0 && set.carried & (1 << reason) != 0;
+            let differing = || self.sets.iter().filter(of_it).filter(|set| set.differing > 0);
+            let clients = differing().fold(0, |clients, set| clients | set.differing_clients);
+            if rate < CLEAR_RATE || clients.count_ones() < CLEAR_CLIENTS {
+                doubtful |= differing().fold(0, |carried, set| carried | set.carried);
+            }
             proof.differing |= 1 << reason;
         }
         if self.is_full {
@@ -122,6 +136,9 @@ impl Credentials {
         }
         for (number, dimension) in dimensions.list.iter().enumerate() {
             let bit = 1 << number;
+            if doubtful & bit != 0 {
+                continue;
+            }
             let (mut equal, mut clients) = (0_u32, 0_u64);
             for set in self.sets.iter().filter(|set| set.carried & proof.differing == 0) {
                 if set.carried & bit != 0 {
@@ -138,7 +155,8 @@ impl Credentials {
         proof
     }
 
-    fn reason(&self, dimensions: &Dimensions, known: u64) -> Option<usize> {
+    /// Also the share of its pairs that differ.
+    fn reason(&self, dimensions: &Dimensions, known: u64) -> Option<(usize, f64)> {
         let rate = |number: usize| {
             let (mut equal, mut differing) = (0_u64, 0_u64);
             let with = |set: &&Set| set.carried & known == 0 && set.carried & (1 << number) != 0;
@@ -150,9 +168,7 @@ impl Credentials {
         };
         let rank = |number: usize| dimensions.list[number].rank();
         let rates = (0..dimensions.list.len()).filter_map(|number| Some((number, rate(number)?)));
-        rates
-            .min_by(|one, other| other.1.total_cmp(&one.1).then_with(|| rank(one.0).cmp(&rank(other.0))))
-            .map(|(number, _)| number)
+        rates.min_by(|one, other| other.1.total_cmp(&one.1).then_with(|| rank(one.0).cmp(&rank(other.0))))
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -322,6 +338,17 @@ mod tests {
         assert_eq!(proof("", members(900, 20).chain(other)).1, ["cookie session"]);
         let change = [(90, "", 5), (3, SESSION, 6), (90, "", 6)];
         assert!(proof("", members(900, 20).chain(change)).1.is_empty(), "it had changed");
+    }
+
+    #[test]
+    fn what_one_client_has_besides_its_session_is_not_taken_for_the_reason() {
+        const BOTH: &str = "premium=1; session=a";
+        let with_others = |clients: u32| {
+            let of_others = (0..10 * clients).flat_map(move |at| [(30 + at % clients, BOTH, 6), (90, "", 5)]);
+            proof("", members(900, 20).chain(std::iter::once((90, "", 5))).chain(of_others))
+        };
+        assert_eq!(with_others(1), (vec![], vec!["cookie premium".to_owned()]));
+        assert_eq!(with_others(8).0, ["cookie session"], "those who have it all get something else");
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub(crate) enum Sort {
     /// Cookies of other names, and what else of other names may let its client in.
     OtherCredentials,
     OtherArguments,
+    /// Whether a request is one of its client's first ones.
+    Visits,
 }
 
 /// What a dimension may be used for.
@@ -55,6 +57,8 @@ pub(crate) struct Dimension {
     /// What its name suggests.
     pub(crate) names_client: bool,
     pub(crate) is_address: bool,
+    /// Whether it is a field by which the API may respond, and no credential.
+    pub(crate) may_matter: bool,
     /// Whether nearly all of the first values were different.
     unique: Option<bool>,
 }
@@ -87,7 +91,7 @@ impl Dimension {
             Sort::Field if is_of_few() => Role::Unfit,
             Sort::Field | Sort::Cookie | Sort::Argument => Role::Selector,
             Sort::OtherCredentials => Role::Identity,
-            Sort::OtherFields | Sort::OtherArguments => Role::Unfit,
+            Sort::OtherFields | Sort::OtherArguments | Sort::Visits => Role::Unfit,
         }
     }
 
@@ -97,7 +101,7 @@ impl Dimension {
             Sort::Certificate | Sort::Cookie | Sort::OtherCredentials => true,
             Sort::Field => self.names_client && !self.is_address,
             Sort::Argument => names::is_credential_argument(&self.name),
-            Sort::Address | Sort::OtherFields | Sort::OtherArguments => false,
+            Sort::Address | Sort::OtherFields | Sort::OtherArguments | Sort::Visits => false,
         }
     }
 
@@ -139,6 +143,7 @@ impl Dimension {
             Sort::OtherFields => "other headers".to_owned(),
             Sort::OtherCredentials => "other credentials".to_owned(),
             Sort::OtherArguments => "other arguments".to_owned(),
+            Sort::Visits => "first visits".to_owned(),
         }
     }
 
@@ -155,7 +160,7 @@ impl Dimension {
             Sort::Address => 6,
             Sort::Field if self.name.starts_with(b"accept") => 8,
             Sort::Field => 9,
-            Sort::OtherCredentials | Sort::OtherFields | Sort::OtherArguments => 10,
+            Sort::OtherCredentials | Sort::OtherFields | Sort::OtherArguments | Sort::Visits => 10,
         }
     }
 }
@@ -177,6 +182,7 @@ const ADDRESS: usize = 0;
 const ONCE: usize = 512;
 
 const FIRST_OF_THE_REST: usize = 2;
+const VISITS: usize = 5;
 
 impl Dimensions {
     pub(crate) fn new() -> Dimensions {
@@ -186,6 +192,7 @@ impl Dimensions {
             Sort::OtherFields,
             Sort::OtherCredentials,
             Sort::OtherArguments,
+            Sort::Visits,
         ];
         let mut dimensions = Dimensions {
             list: Vec::with_capacity(8),
@@ -207,6 +214,7 @@ impl Dimensions {
             values: Distinct::new(),
             names_client: names::is_credential(name),
             is_address: sort == Sort::Field && names::is_address(name),
+            may_matter: sort == Sort::Field && names::may_matter(name) && !names::is_of_the_client(name),
             unique: None,
         });
         let number = self.list.len() - 1;
@@ -258,6 +266,13 @@ impl Dimensions {
             }
         }
         values[..self.list.len()].into()
+    }
+
+    /// Notes in the values of a request whether it is one of the first ones of its client.
+    pub(crate) fn note_visit(values: &mut [u32], is_early: bool) {
+        if let Some(value) = values.get_mut(VISITS) {
+            *value = u32::from(is_early);
+        }
     }
 
     fn note_campaign(&mut self, key: &Key, name: &[u8]) {
@@ -392,7 +407,7 @@ mod tests {
             let values = dimensions.read(&key, &request(Some("q=1"), 1), fields.into_iter());
             assert!(values.len() <= MOST);
         }
-        let names: Vec<String> = dimensions.list[5..].iter().map(Dimension::label).collect();
+        let names: Vec<String> = dimensions.list[VISITS + 1..].iter().map(Dimension::label).collect();
         assert!(names.contains(&"cookie session".to_owned()) && names.contains(&"query q".to_owned()));
         assert!(names.len() < 10, "{names:?}");
     }

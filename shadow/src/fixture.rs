@@ -32,5 +32,6 @@ pub(crate) fn seen(at: u64, client: u32) -> Seen {
         identity: client,
         explicit: None,
         is_storable: true,
+        is_unusual: false,
     }
 }

@@ -27,6 +27,8 @@ struct Place {
     identical: u32,
     identical_differing: u32,
     any_differing: u32,
+    /// Identical requests that share by the plan and whose responses differed here.
+    open_differing: u32,
     /// Pairs of different clients, and those of any in which the later number is lower.
     others: u32,
     falling: u32,
@@ -59,16 +61,20 @@ impl Place {
 #[derive(Default)]
 pub(crate) struct Leniency {
     places: Vec<Place>,
+    /// Pairs of identical requests that share by the plan.
+    open: u32,
     /// Counts up when a difference loses its meaning: what was compared before is then to be forgotten.
     pub(crate) version: u32,
 }
 
 impl Leniency {
-    /// Learns from two responses to one URL. `are_identical`: their requests differ in nothing.
-    pub(crate) fn learn(&mut self, one: &Seen, other: &Seen, are_identical: bool) {
+    /// Learns from two responses to one URL. `are_identical`: their requests differ in nothing; `are_open`: the plan shares what these get.
+    pub(crate) fn learn(&mut self, one: &Seen, other: &Seen, are_identical: bool, are_open: bool) {
         if other.at.abs_diff(one.at) > WINDOW {
             return;
         }
+        let is_open = are_identical && are_open;
+        self.open = self.open.saturating_add(u32::from(is_open));
         let noise = self.noise();
         // Other elements have another order.
         let has_same_elements = one.meaning.unordered == other.meaning.unordered;
@@ -87,6 +93,7 @@ impl Leniency {
             if are_identical {
                 place.identical += 1;
                 place.identical_differing += differs;
+                place.open_differing += if is_open { differs } else { 0 };
             }
         }
         if noise != self.noise() {
@@ -107,6 +114,7 @@ impl Leniency {
                     identical: 0,
                     identical_differing: 0,
                     any_differing: 0,
+                    open_differing: 0,
                     others: 0,
                     falling: 0,
                 });
@@ -128,9 +136,11 @@ impl Leniency {
         self.places.iter().any(|place| place.kind == MarkKind::Order && place.is_noise())
     }
 
-    /// Whether a random value differs in each response to identical requests.
+    /// Whether a random value differs in each response to identical requests; not if only requests that are passed on get it.
     pub(crate) fn has_secret(&self) -> bool {
-        self.places.iter().any(|place| place.kind == MarkKind::Random && place.always_differs())
+        let is_shared = |place: &Place| place.open_differing > 0 || self.open < ENOUGH_OF_OTHERS;
+        let is_secret = |place: &&Place| place.kind == MarkKind::Random && place.always_differs();
+        self.places.iter().filter(is_secret).any(is_shared)
     }
 
     /// Kinds of noise that were seen to differ.
@@ -190,12 +200,27 @@ mod tests {
                     counted(time, client(time), count(time)),
                     counted(time + 1, client(time + 1), count(time + 1)),
                 );
-                leniency.learn(&one, &other, client(time) == client(time + 1));
+                leniency.learn(&one, &other, client(time) == client(time + 1), true);
             }
             let are_equal =
                 leniency.meaning(&key, &counted(0, 0, 1)) == leniency.meaning(&key, &counted(0, 0, 2));
             assert_eq!(are_equal, is_noise);
         }
+    }
+
+    #[test]
+    fn a_secret_of_those_that_are_passed_on_is_none_of_the_others() {
+        let secret = |value: u32| {
+            let mark = Mark { place: 5, value, kind: MarkKind::Random };
+            Seen { marks: [mark].into(), ..seen(0, 7) }
+        };
+        let mut leniency = Leniency::default();
+        (0..50).for_each(|value| leniency.learn(&secret(value), &secret(value + 1), true, false));
+        assert!(leniency.has_secret(), "no one else came");
+        (0..50).for_each(|_| leniency.learn(&seen(0, 7), &seen(1, 7), true, true));
+        assert!(!leniency.has_secret());
+        leniency.learn(&secret(1), &secret(2), true, true);
+        assert!(leniency.has_secret());
     }
 
     #[test]
@@ -206,7 +231,7 @@ mod tests {
             Seen { client, marks: [mark].into(), ..seen(0, 7) }
         };
         for client in 0..2_000 {
-            leniency.learn(&of(client), &of(client + 1), false);
+            leniency.learn(&of(client), &of(client + 1), false, true);
         }
         assert_ne!(leniency.meaning(&key, &of(1)), leniency.meaning(&key, &of(2)));
     }
@@ -223,15 +248,15 @@ mod tests {
             leniency.meaning(&key, one) == leniency.meaning(&key, other)
         };
         for _ in 0..50 {
-            leniency.learn(&of(1, 1), &of(2, 2), false);
-            leniency.learn(&of(1, 1), &of(1, 1), true);
+            leniency.learn(&of(1, 1), &of(2, 2), false, true);
+            leniency.learn(&of(1, 1), &of(1, 1), true, true);
         }
         assert!(
             !are_equal(&leniency, &of(1, 1), &of(1, 2)) && leniency.version == 0,
             "each client has its own"
         );
         for _ in 0..50 {
-            leniency.learn(&of(1, 1), &of(1, 2), true);
+            leniency.learn(&of(1, 1), &of(1, 2), true, true);
         }
         assert!(are_equal(&leniency, &of(1, 1), &of(1, 2)) && leniency.version == 1);
         assert!(!are_equal(&leniency, &of(1, 1), &of(2, 1)), "another list has its own order");
@@ -248,7 +273,7 @@ mod tests {
             }
         };
         let mut leniency = Leniency::default();
-        (0..100).for_each(|time| leniency.learn(&of(time), &of(time + 1), true));
+        (0..100).for_each(|time| leniency.learn(&of(time), &of(time + 1), true, true));
         assert!(!leniency.is_orderless());
     }
 }

@@ -7,6 +7,7 @@
 
 mod hash;
 mod distinct;
+mod visits;
 mod statistics;
 mod names;
 mod shape;
@@ -29,7 +30,9 @@ mod selection;
 mod simulation;
 mod segment;
 mod paths;
+mod usual;
 mod route;
+mod unusual;
 mod sample;
 mod shadow;
 mod verdict;

@@ -4,7 +4,7 @@
 //! identical requests. Next: `shape`, what the value itself looks like.
 
 use millstream_wire::FieldId;
-use millstream_wire::credential;
+use millstream_wire::{credential, unlisted};
 
 /// What the name of a place in a response suggests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,6 +104,17 @@ pub(crate) fn is_credential(name: &[u8]) -> bool {
 /// Whether a request field may say who asks or from where: a probe is sent without it.
 pub fn is_of_the_client(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"cookie") || is_credential(name) || is_address(name)
+}
+
+/// Whether an API may respond by the field, as far as its name shows.
+pub(crate) fn may_matter(name: &[u8]) -> bool {
+    let id = FieldId::of(name);
+    matches!(id, FieldId::Accept | FieldId::AcceptLanguage | FieldId::Origin) || is_unlisted(name)
+}
+
+/// Whether `$unlisted_fields` names the field.
+pub(crate) fn is_unlisted(name: &[u8]) -> bool {
+    !unlisted::is_listed(FieldId::of(name), name)
 }
 
 /// Whether a cookie counts visits or keeps a choice about that, and lets nobody in.
@@ -363,6 +374,19 @@ mod tests {
         }
         for name in ["X-Requestor", "X-Request-User", "X-RateLimit-User", "X-Request-Id-Of", "Location"] {
             assert!(!is_harmless_in_response(name.as_bytes()), "{name}");
+        }
+    }
+
+    #[test]
+    fn fields_that_may_matter_are_neither_of_the_connection_nor_of_a_proxy() {
+        for name in ["Accept", "Accept-Language", "Origin", "X-Requested-With", "X-Tenant", "DNT"] {
+            assert!(may_matter(name.as_bytes()), "{name}");
+        }
+        for name in ["Host", "User-Agent", "Accept-Encoding", "X-Request-Id", "Referer", "Range", "Cookie"] {
+            assert!(!may_matter(name.as_bytes()), "{name}");
+        }
+        for name in ["Authorization", "X-Api-Key", "True-Client-IP", "CF-Connecting-IP", "TE", "Upgrade"] {
+            assert!(!may_matter(name.as_bytes()), "{name}");
         }
     }
 

@@ -58,6 +58,7 @@ pub(crate) fn sentence(route: &Route, verdict: &Verdict, budget: f64) -> String 
             "clients get different responses, and no part of the request explains it".to_owned()
         }
         Reason::Unlike => "the paths of this route behave differently".to_owned(),
+        Reason::Unusual => unusual(&labels(&mut route.rare_fields())),
         Reason::Changes => format!(
             "changes too fast: {} of {} would-be hits stale at the shortest lifetime, more than {} %",
             outcomes.stale,
@@ -67,10 +68,19 @@ pub(crate) fn sentence(route: &Route, verdict: &Verdict, budget: f64) -> String 
         Reason::Needs { .. } if outcomes.hits > 0 && outcomes.shared == 0 => {
             "needs requests of other clients for the same URLs".to_owned()
         }
+        Reason::Needs { .. } if !route.selection.has_several_clients_of_each() => {
+            let selected = labels(&mut bits(route.plan.selected));
+            format!("needs other clients with the same values of {selected}")
+        }
         Reason::Needs { requests: MANY_REQUESTS.., .. } => "needs many more requests".to_owned(),
         Reason::Needs { requests, clients: 0 } => format!("needs about {requests} more requests"),
         Reason::Needs { requests, clients } => {
             format!("needs about {requests} more requests and {clients} or more other clients")
         }
     }
+}
+
+fn unusual(fields: &str) -> String {
+    let fields = if fields.is_empty() { "a header" } else { fields };
+    format!("most requests have a value that few clients send in {fields}")
 }

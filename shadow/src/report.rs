@@ -13,6 +13,7 @@ use crate::segment::{self, Fold, Segment};
 use crate::shadow::{REST, Shadow};
 use crate::simulation::EXPLICIT;
 use crate::statistics::{Mix, ratio_interval};
+use crate::usual::{self, Texts};
 use crate::verdict::{Keys, Reason, Verdict};
 use serde::Serialize;
 
@@ -80,6 +81,9 @@ pub struct RouteReport {
     pub shares: Vec<String>,
     /// Of these, those of one client: requests with them are served, but what the API sends to them is not stored.
     pub served_only: Vec<String>,
+    /// Request fields that a response may depend on, with the values that several clients sent: requests with other values than these,
+    /// or with another such field, are passed on. Accept, Accept-Language, Origin, and those that `$unlisted_fields` names.
+    pub usual: Vec<UsualField>,
     /// Harmless differences between responses to identical requests.
     pub noise: Vec<String>,
     /// Routes whose requests with unsafe methods were followed by changes.
@@ -119,6 +123,17 @@ pub struct RouteReport {
     pub(crate) bypassed: Vec<(Sort, String)>,
     #[serde(skip)]
     pub(crate) ignored: Vec<String>,
+}
+
+/// A request field and its usual values.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct UsualField {
+    /// In lower case.
+    pub field: String,
+    /// The most frequent ones first; an empty one stands for requests without the field. Null: it has another one in each request, so
+    /// any is usual.
+    pub values: Option<Vec<String>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -338,6 +353,7 @@ fn route(shadow: &Shadow, number: u32, keys: &Keys<'_>, budget: f64) -> Option<R
         bypasses: bits(passed).map(label_of).collect(),
         shares: bits(plan.harmless).map(label_of).collect(),
         served_only: bits(plan.harmless & !plan.open).map(label_of).collect(),
+        usual: keep.map_or_else(Vec::new, |_| usual_fields(of, &shadow.texts)),
         noise: of.leniency.kinds().into_iter().map(str::to_owned).collect(),
         changed_by: causes(of).filter_map(|cause| Some(shown(shadow, cause)?.0)).collect(),
         would_be_hits: verdict.outcomes.hits,
@@ -362,6 +378,25 @@ fn route(shadow: &Shadow, number: u32, keys: &Keys<'_>, budget: f64) -> Option<R
         bypassed: named(passed),
         ignored,
     })
+}
+
+/// The fields that may matter, with their usual values.
+fn usual_fields(route: &Route, texts: &Texts) -> Vec<UsualField> {
+    let of_route = route.dimensions.list.iter().enumerate().filter(|(_, of)| of.sort == Sort::Field);
+    let mut missing = usual::NEGOTIATING.to_vec();
+    let mut fields: Vec<UsualField> = Vec::new();
+    for (number, dimension) in of_route {
+        let field = String::from_utf8_lossy(&dimension.name).into_owned();
+        missing.retain(|name| **name != *field);
+        if dimension.may_matter && dimension.has_variable() {
+            let values = || route.usual.of(number, texts).into_iter().map(str::to_owned).collect();
+            fields.push(UsualField { field, values: (!dimension.is_unique()).then(values) });
+        }
+    }
+    let absent = |name: &str| UsualField { field: name.to_owned(), values: Some(vec![String::new()]) };
+    fields.extend(missing.into_iter().map(absent));
+    fields.sort_by(|one, other| one.field.cmp(&other.field));
+    fields
 }
 
 /// What responses differ by, and what selects among them; each once.
@@ -391,11 +426,13 @@ fn hit_ratio(route: &Route, keys: &[(u32, u32)]) -> [f64; 2] {
     let mut list = keys.to_vec();
     list.extend(std::iter::repeat_n((1, 0), (route.strangers as usize).min(MOST_STRANGERS)));
     let plan = route.plan;
-    let tells_apart = plan.selected != 0 || route.passed > 0 || plan.open != plan.harmless;
+    let is_often_unusual = route.unusual.saturating_mul(50) > route.planned;
+    let tells_apart =
+        plan.selected != 0 || route.passed > 0 || plan.open != plan.harmless || is_often_unusual;
     let mix = Mix {
         clients: if tells_apart { route.clients() } else { 0 },
-        passed: f64::from(route.passed) / f64::from(route.planned.max(1)),
-        storing: f64::from(route.storing) / f64::from((route.planned - route.passed).max(1)),
+        passed: f64::from(route.passed + route.unusual) / f64::from(route.planned.max(1)),
+        storing: f64::from(route.storing) / f64::from((route.planned - route.passed - route.unusual).max(1)),
         values: route.selection.len(),
     };
     ratio_interval(&list, mix).map(|ratio| (ratio * 10_000.0).round() / 10_000.0)

@@ -2,9 +2,11 @@
 //!
 //! Before: `paths`, `simulation`; next: `shadow`, which brings responses here, and `verdict`, which judges.
 
+mod clients;
+
 use crate::credentials::Credentials;
 use crate::dimension::difference;
-use crate::dimension::{Dimensions, Role, Sort};
+use crate::dimension::{Dimensions, Sort};
 use crate::distinct::Distinct;
 use crate::hash::Key;
 use crate::leniency::Leniency;
@@ -14,12 +16,11 @@ use crate::response::{Head, Storable};
 use crate::seen::Seen;
 use crate::selection::Selection;
 use crate::simulation::{Entry, Evidence};
+use crate::usual::Usual;
+use crate::visits::Visits;
 
 /// Pairs after which a plan is learned for the first time; then after half as many more each time.
 const FIRST_LESSON: u32 = 64;
-
-/// Addresses from which on an address is a client; with fewer, a proxy may be in front.
-const FEWEST_ADDRESSES: u32 = 5;
 
 /// Requests of a route up to which a new dimension makes its pairs start anew.
 const EARLY: u32 = 512;
@@ -66,6 +67,7 @@ pub(crate) struct Route {
     /// By address, and by address and credentials.
     addresses: Distinct<64>,
     clients: Distinct<64>,
+    visits: Visits,
     /// Clients whose requests the plan does not pass on.
     sharing: Distinct<64>,
     /// Two clients saw different responses while nothing changed.
@@ -76,12 +78,15 @@ pub(crate) struct Route {
     pub(crate) offered: u32,
     /// Responses that the plan passes on.
     pub(crate) passed: u32,
+    /// Responses that it passes on because of an unusual field.
+    pub(crate) unusual: u32,
     /// Responses that it may store.
     pub(crate) storing: u32,
     pub(crate) hints: Vec<(u32, u32)>,
     /// The shortest lifetime that the API gave.
     pub(crate) shortest: u32,
     pub(crate) selection: Selection,
+    pub(crate) usual: Usual,
     vary: u64,
     /// Content type and members of the first response, and of the first one that is shared.
     pub(crate) form: Option<u64>,
@@ -114,16 +119,19 @@ impl Route {
             milliseconds: 0,
             addresses: Distinct::new(),
             clients: Distinct::new(),
+            visits: Visits::new(),
             sharing: Distinct::new(),
             confirmed: 0,
             changes: 0,
             planned: 0,
             offered: 0,
             passed: 0,
+            unusual: 0,
             storing: 0,
             hints: Vec::new(),
             shortest: u32::MAX,
             selection: Selection::default(),
+            usual: Usual::default(),
             vary: 0,
             form: None,
             shared_form: None,
@@ -155,57 +163,6 @@ impl Route {
     pub(crate) fn is_declared(&self) -> bool {
         let tally = &self.tally;
         tally.good > 0 && tally.public == tally.good && tally.explicit == tally.good
-    }
-
-    /// Who asked, at the least and at the most.
-    pub(crate) fn who(&self, key: &Key, values: &[u32]) -> (u32, u32) {
-        let address = values.first().copied().unwrap_or(0);
-        let (mut stable, mut all) = (u64::from(address), u64::from(address));
-        let clients = self.clients();
-        for (number, dimension) in self.dimensions.list.iter().enumerate().skip(1) {
-            let value = values.get(number).copied().unwrap_or(0);
-            let may_be = value != 0
-                && matches!(
-                    dimension.sort,
-                    Sort::Field | Sort::Cookie | Sort::Certificate | Sort::OtherCredentials
-                );
-            if may_be && dimension.role(clients) == Role::Identity {
-                all = key.pair(all, u64::from(value));
-                let names_client = dimension.names_client || dimension.is_address;
-                if names_client && !dimension.is_unique() {
-                    stable = key.pair(stable, u64::from(value));
-                }
-            }
-        }
-        // The lowest bit says which of both it is, so that they are not taken for two clients.
-        let client = if self.has_addresses() { address | 1 } else { stable as u32 & !1 };
-        (client, all as u32)
-    }
-
-    /// Whether an address is a client: a proxy in front would give the same to all.
-    fn has_addresses(&self) -> bool {
-        self.addresses.count() >= FEWEST_ADDRESSES
-    }
-
-    pub(crate) fn count_client(&mut self, key: &Key, address: u32, client: u32) {
-        self.addresses.add(key.pair(3, u64::from(address)));
-        if !self.has_addresses() {
-            self.clients.add(key.pair(3, u64::from(client)));
-        }
-    }
-
-    /// How many different clients there were, at the least.
-    pub(crate) fn clients(&self) -> u32 {
-        if self.has_addresses() { self.addresses.count() } else { self.clients.count() }
-    }
-
-    pub(crate) fn share(&mut self, key: &Key, client: u32) {
-        self.sharing.add(key.pair(3, u64::from(client)));
-    }
-
-    /// Of the clients, those that share: what others get says nothing about these.
-    pub(crate) fn sharing_clients(&self) -> u32 {
-        self.sharing.count().min(self.clients())
     }
 
     /// Counts a response. `is_passed`: its request was passed on, so that nothing of it is shared.
@@ -279,12 +236,15 @@ impl Route {
         let version = self.leniency.version;
         let harmless = self.dimensions.without_identity();
         let is_identical = |of: &Seen| difference(&of.values, &seen.values) & !harmless == 0;
+        let (plan, credentials) = (self.plan, self.dimensions.credentials);
+        let is_open = |of: &Seen| !of.is_unusual && !plan.bypasses(credentials, &of.values);
         let latest = earlier.last();
         let identical = earlier.iter().rev().find(|of| is_identical(of));
         for of in
             latest.into_iter().chain(identical.filter(|of| latest.is_some_and(|latest| latest.at != of.at)))
         {
-            self.leniency.learn(of, seen, is_identical(of));
+            let are_open = is_open(of) && is_open(seen);
+            self.leniency.learn(of, seen, is_identical(of), are_open);
             self.add_pair(key, of, seen, incomparable);
         }
         let arguments = self.dimensions.arguments();
@@ -307,7 +267,7 @@ impl Route {
 
     fn add_pair(&mut self, key: &Key, one: &Seen, other: &Seen, incomparable: u64) {
         // A name that one of them had got no dimension yet.
-        if one.values.len() != other.values.len() {
+        if one.values.len() != other.values.len() || one.is_unusual || other.is_unusual {
             return;
         }
         let differs = self.leniency.meaning(key, one) != self.leniency.meaning(key, other);
@@ -359,6 +319,7 @@ impl Route {
         self.planned = 0;
         self.offered = 0;
         self.passed = 0;
+        self.unusual = 0;
         self.storing = 0;
         self.sharing = Distinct::new();
         self.strangers = 0;
@@ -368,6 +329,11 @@ impl Route {
     /// Lets the simulated caches handle a response.
     pub(crate) fn simulate(&mut self, key: &Key, entry: &mut Entry, url: u64, seen: &Seen) -> bool {
         self.planned += 1;
+        if seen.is_unusual {
+            entry.requests += 1;
+            self.unusual += 1;
+            return false;
+        }
         let (cache_key, meaning, has_learned) = self.compare_credentials(key, entry, url, seen);
         if has_learned {
             // Other requests are passed on from now on.
@@ -440,10 +406,12 @@ impl Route {
     pub(crate) fn bytes(&self) -> usize {
         size_of::<Route>()
             + 64 * 8 * 2
+            + Visits::bytes()
             + self.dimensions.bytes()
             + self.pairs.bytes()
             + self.credentials.bytes()
             + self.selection.bytes()
+            + self.usual.bytes()
             + 1_600
     }
 }

@@ -22,6 +22,8 @@ pub(crate) struct Seen {
     pub(crate) identity: u32,
     pub(crate) explicit: Option<u32>,
     pub(crate) is_storable: bool,
+    /// Whether its request had a field that is not usual, so that it is passed on.
+    pub(crate) is_unusual: bool,
 }
 
 impl Seen {

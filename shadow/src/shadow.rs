@@ -22,6 +22,7 @@ use crate::route::Route;
 use crate::sample::{Room, Sample};
 use crate::seen::Seen;
 use crate::simulation::Entry;
+use crate::usual::Texts;
 use std::collections::VecDeque;
 
 /// Routes that are known by themselves; the first one stands for all others.
@@ -52,6 +53,7 @@ pub struct Shadow {
     pub(crate) paths: Paths,
     pub(crate) routes: Vec<Route>,
     pub(crate) sample: Sample,
+    pub(crate) texts: Texts,
     unsafe_requests: VecDeque<(u32, u64)>,
     decoders: Decoders,
     second: u64,
@@ -81,6 +83,7 @@ pub struct Sampled {
     paths: [u64; 2],
     words: Box<[u8]>,
     values: Box<[u32]>,
+    is_unusual: bool,
     sent: u64,
     key: Key,
     marks: Marks,
@@ -140,6 +143,7 @@ impl Shadow {
             paths: Paths::new(),
             routes: vec![Route::new(0, 0)],
             sample: Sample::new(),
+            texts: Texts::default(),
             unsafe_requests: VecDeque::with_capacity(MOST_UNSAFE),
             decoders: Decoders::default(),
             second: 0,
@@ -211,7 +215,7 @@ impl Shadow {
     ) -> Option<Box<Sampled>> {
         let key = &self.key;
         let route = &mut self.routes[number as usize];
-        let mut values = Box::default();
+        let (mut values, mut is_unusual) = (Box::default(), false);
         if is_unsafe && route.plan.selected != 0 {
             // They choose which stored response is invalidated.
             values = route.dimensions.read(key, request, fields);
@@ -231,7 +235,9 @@ impl Shadow {
                     return None;
                 }
             }
-            values = route.dimensions.read(key, request, fields);
+            values = route.dimensions.read(key, request, fields.clone());
+            let (client, _) = route.who(key, &values);
+            is_unusual = route.is_unusual(key, &mut self.texts, fields, client);
         }
         let path = key.join(u64::from(request.location), request.path);
         let path = key.join(path, request.host);
@@ -239,7 +245,8 @@ impl Shadow {
             .filter(|(name, _)| !names::is_campaign(name))
             .fold(path, |sum, (name, value)| key.join(key.join(sum, name), value));
         let generation = route.generation;
-        let wants_probe = !is_unsafe && self.probes < self.most_probes && route.lacks_proof(&values);
+        let wants_probe =
+            !is_unsafe && !is_unusual && self.probes < self.most_probes && route.lacks_proof(&values);
         self.probes += u32::from(wants_probe);
         let words = self.paths.words(route.node, request.path);
         let exact = Plan::default().url(key, &route.dimensions, request);
@@ -252,6 +259,7 @@ impl Shadow {
             paths: [path, plain],
             words,
             values,
+            is_unusual,
             sent: now,
             key: key.clone(),
             marks: Marks::default(),
@@ -269,7 +277,7 @@ impl Shadow {
     }
 
     /// The response to a sampled request has ended. `now`: milliseconds since 1970.
-    pub fn ended(&mut self, sampled: Sampled, ending: Ending, now: u64) {
+    pub fn ended(&mut self, mut sampled: Sampled, ending: Ending, now: u64) {
         self.last = self.last.max(now);
         let Some(head) = sampled.head else { return };
         let number = sampled.route;
@@ -283,6 +291,7 @@ impl Shadow {
         route.tally.sampled += 1;
         route.milliseconds += now.saturating_sub(sampled.sent);
         let (client, identity) = route.who(&self.key, &sampled.values);
+        route.visit(&self.key, &mut sampled.values, client);
         route.count_client(&self.key, sampled.values.first().copied().unwrap_or(0), client);
         if head.status >= 500 || matches!(head.status, 304 | 206 | 408 | 425 | 429) {
             route.tally.errors += u32::from(head.status >= 500);
@@ -294,7 +303,7 @@ impl Shadow {
         }
         let body = sampled.body.map(BodyDigest::finish).unwrap_or_default();
         let form = self.key.join(u64::from(body.form), &head.content_type);
-        let is_passed = route.passes(&sampled.values);
+        let is_passed = sampled.is_unusual || route.passes(&sampled.values);
         route.count(&head, is_passed, body.is_hollow, body.is_opaque, form);
         if head.storable == Storable::Stream {
             return;
@@ -311,6 +320,7 @@ impl Shadow {
             identity,
             explicit: head.explicit,
             is_storable: head.storable == Storable::Yes,
+            is_unusual: sampled.is_unusual,
         };
         let place = SampledUrl {
             route: number,
@@ -428,7 +438,10 @@ impl Shadow {
 
     /// Memory for all that is known, in bytes.
     pub fn bytes(&self) -> usize {
-        self.sample.bytes() + self.paths.bytes() + self.routes.iter().map(Route::bytes).sum::<usize>()
+        self.sample.bytes()
+            + self.texts.bytes()
+            + self.paths.bytes()
+            + self.routes.iter().map(Route::bytes).sum::<usize>()
     }
 }
 

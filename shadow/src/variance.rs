@@ -48,6 +48,13 @@ pub(crate) fn explain(dimensions: &Dimensions, pairs: &Pairs, clients: u32) -> V
     let selectors = dimensions
         .mask(|dimension| dimension.sort == Sort::Argument || dimension.role(clients) == Role::Selector);
     let found = explained_by(dimensions, pairs, !untestable, is_an_effect);
+    let addresses = dimensions.mask(|dimension| dimension.sort == Sort::Address || dimension.is_address);
+    let found = match mask(&found) & addresses {
+        0 => found,
+        of_address => {
+            without_addresses(dimensions, pairs, of_address, !untestable & !addresses).unwrap_or(found)
+        }
+    };
     if mask(&found) & !selectors == 0 {
         return found;
     }
@@ -61,6 +68,24 @@ pub(crate) fn explain(dimensions: &Dimensions, pairs: &Pairs, clients: u32) -> V
         table.with() >= ENOUGH_SAME && !is_a_difference(&table)
     });
     if is_proved && known != 0 { others } else { found }
+}
+
+/// An address tells clients apart as well as several other reasons together do. Then those are the reason if clients at different
+/// addresses who agree on them get the same.
+fn without_addresses(
+    dimensions: &Dimensions,
+    pairs: &Pairs,
+    of_address: u64,
+    allowed: u64,
+) -> Option<Vec<Finding>> {
+    let others = explained_by(dimensions, pairs, allowed, is_an_effect);
+    let known = mask(&others);
+    let explains_nothing = |number: usize| {
+        let table = table(pairs, 1 << number, known);
+        table.with() >= ENOUGH_SAME && !is_a_difference(&table)
+    };
+    let mut numbers = (0..dimensions.list.len()).filter(|number| of_address & (1 << number) != 0);
+    (known != 0 && numbers.all(explains_nothing)).then_some(others)
 }
 
 /// Takes one of `allowed` after the other.
@@ -226,12 +251,14 @@ mod tests {
         values: Vec<Box<[u32]>>,
     }
 
-    fn clients() -> Clients {
+    fn clients(some_have_no_session: bool) -> Clients {
         let (key, mut dimensions) = (Key::from_seed(1), Dimensions::new());
         let mut values = Vec::new();
         for round in 0..3 {
             for client in 0..40_u8 {
-                let (cookie, agent) = (format!("session=s{client}"), format!("agent {}", client % 4));
+                let has_none = some_have_no_session && client % 4 == 3;
+                let cookie = if has_none { String::new() } else { format!("session=s{client}") };
+                let agent = format!("agent {}", client % 4);
                 let (language, id) =
                     (["de", "en", "fr"][usize::from(client % 3)], format!("{round}-{client}"));
                 let fields = [
@@ -240,7 +267,8 @@ mod tests {
                     (b"accept-language", language.as_bytes()),
                     (b"x-request-id", id.as_bytes()),
                 ];
-                let of = dimensions.read(&key, &request(None, client), fields.into_iter());
+                let mut of = dimensions.read(&key, &request(None, client), fields.into_iter());
+                Dimensions::note_visit(&mut of, client % 8 == 7);
                 if round == 2 {
                     values.push(of);
                 }
@@ -250,14 +278,18 @@ mod tests {
     }
 
     fn labels(meaning: impl Fn(usize, u64) -> u64) -> Vec<String> {
-        let Clients { dimensions, values } = clients();
+        labels_of(false, meaning)
+    }
+
+    fn labels_of(some_have_no_session: bool, meaning: impl Fn(usize, u64) -> u64) -> Vec<String> {
+        let Clients { dimensions, values } = clients(some_have_no_session);
         let mut pairs = Pairs::default();
         let mut state = 12_345_u64;
         let mut next = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) as usize
         };
-        for time in 0..4_000_u64 {
+        for time in 0..12_000_u64 {
             let (one, other) = (next() % 40, if time % 6 == 0 { 41 } else { next() % 40 });
             let other = if other == 41 { one } else { other };
             let mut differing = crate::dimension::difference(&values[one], &values[other]);
@@ -283,6 +315,21 @@ mod tests {
     }
 
     #[test]
+    fn an_address_is_not_the_reason_for_what_sessions_and_languages_are_together() {
+        // One in four has no session; their languages count alone.
+        let found = labels_of(true, |client, _| {
+            let language = client as u64 % 3;
+            if client % 4 == 3 { language } else { 100 + client as u64 * 3 + language }
+        });
+        assert!(
+            !found.contains(&"address".to_owned()) && found.contains(&"cookie session".to_owned()),
+            "{found:?}"
+        );
+        let found = labels_of(true, |client, _| client as u64);
+        assert!(found.contains(&"address".to_owned()), "{found:?}");
+    }
+
+    #[test]
     fn two_reasons_are_both_found() {
         let found = labels(|client, _| (client as u64 % 3) * 10 + client as u64 % 4);
         assert_eq!(found.len(), 2);
@@ -290,6 +337,11 @@ mod tests {
             found.contains(&"header accept-language".to_owned())
                 && found.contains(&"header user-agent".to_owned())
         );
+    }
+
+    #[test]
+    fn what_clients_get_at_their_first_visits_is_told_from_what_is_their_own() {
+        assert_eq!(labels(|client, _| u64::from(client % 8 == 7)), ["first visits"]);
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub(crate) enum Reason {
     /// Two clients got different responses at the same time, and nothing in their requests says why.
     Unexplained,
     Unlike,
+    /// Most requests have a field that may matter, with a value that hardly any other client sends.
+    Unusual,
     Changes,
     Needs {
         requests: u64,
@@ -181,7 +183,9 @@ fn forbidden(route: &Route, findings: &[Finding], is_of_words: bool) -> Option<R
         dimension.sort != Sort::Argument && dimension.role(route.clients()) == Role::Identity
     });
     // Hardly any response is left that could be shared.
-    let is_all_bypassed = route.planned >= FEWEST_PLANNED && route.offered * 20 < route.planned;
+    let planned = route.planned - route.unusual;
+    let is_all_bypassed = planned >= FEWEST_PLANNED && route.offered * 20 < planned;
+    let is_unusual = route.planned >= FEWEST_PLANNED && route.unusual * 2 > route.planned;
     let blocked = variance::mask(findings) & route.lesson().blocked != 0;
     let is_guarded = is_all_bypassed && route.credentials.proof(&route.dimensions).differing != 0;
     // A configuration cannot pass on requests by a name that no variable has.
@@ -195,12 +199,13 @@ fn forbidden(route: &Route, findings: &[Finding], is_of_words: bool) -> Option<R
         () if route.leniency.has_secret() => Some(Reason::Secret),
         () if tally.forbidden > tally.good => Some(Reason::Forbidden),
         () if blocked || is_guarded || identity && is_all_bypassed => Some(Reason::Differs),
-        () if is_all_bypassed && route.passed * 2 > route.planned => Some(Reason::Credentials),
+        () if is_all_bypassed && route.passed * 2 > planned => Some(Reason::Credentials),
         () if is_nameless != 0 => Some(Reason::Credentials),
         () if tally.good == 0 => Some(Reason::NoResponses),
         () if is_more_than(tally.hollow, 100) => Some(Reason::Hollow),
         () if route.confirmed > 0 => Some(Reason::Unexplained),
         () if is_of_words && tally.misfits > 0 => Some(Reason::Unlike),
+        () if is_unusual => Some(Reason::Unusual),
         () => None,
     }
 }

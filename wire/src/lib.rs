@@ -20,6 +20,7 @@ pub mod credential;
 pub mod field;
 pub mod packed;
 pub mod fields;
+pub mod unlisted;
 pub mod connection;
 pub mod headers;
 pub mod date;

@@ -358,6 +358,7 @@ pub(super) const SHAPES: &[(&str, MadeOf)] = &[
             ("bypasses", "[string]"),
             ("shares", "[string]"),
             ("served_only", "[string]"),
+            ("usual", "[ShadowField]"),
             ("noise", "[string]"),
             ("changed_by", "[string]"),
             ("would_be_hits", "count"),
@@ -369,6 +370,7 @@ pub(super) const SHAPES: &[(&str, MadeOf)] = &[
             ("needs", "ShadowNeeds|null"),
         ]),
     ),
+    ("ShadowField", Fields(&[("field", "string"), ("values", "[string]|null")])),
     ("ShadowNeeds", Fields(&[("requests", "count"), ("clients", "count")])),
     (
         "Explanation",

@@ -13,12 +13,13 @@ use crate::request::{ConnectionFacts, KeptBody, Request};
 use crate::route::capture;
 use crate::sent_target;
 use crate::time_text::with_now;
+use millstream_cache::is_note;
 use millstream_conf::model::PassTarget;
 use millstream_conf::variables::Builtin;
 use millstream_net::Address;
 use millstream_net::clock;
 use millstream_net::proxy_protocol::Proxied;
-use millstream_wire::{FieldId, Version, credential, host};
+use millstream_wire::{FieldId, Version, credential, host, unlisted};
 use std::io::Write;
 use std::net::IpAddr;
 use std::os::unix::ffi::OsStrExt;
@@ -62,7 +63,14 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
             give_some(request.received.body_file.as_ref().map(|file| file.path.as_os_str().as_bytes()), out)
         }
         B::RequestCompletion => give(if request.sent.complete { b"OK" } else { b"" }, out),
-        B::CredentialFields => credential_fields(request, out),
+        B::CredentialFields => names_of_fields(
+            request,
+            |id, name| id != FieldId::Cookie && credential::is_credential(id, name),
+            out,
+        ),
+        B::UnlistedFields => {
+            names_of_fields(request, |id, name| !unlisted::is_listed(id, name) && !is_note(name), out)
+        }
         B::RequestId => give(request.id(), out),
         B::OtelTraceId => {
             request.trace().id.write(out);
@@ -423,11 +431,10 @@ fn date(request: &Request, zone: impl FnOnce(i64) -> (i32, Vec<u8>), out: &mut V
     if date_format::append(format, now, offset, &name, out) { Found::Value } else { Found::Nothing }
 }
 
-fn credential_fields(request: &Request, out: &mut Vec<u8>) -> Found {
+fn names_of_fields(request: &Request, is_one: impl Fn(FieldId, &[u8]) -> bool, out: &mut Vec<u8>) -> Found {
     let start = out.len();
     for (name, _) in request.fields().pairs() {
-        let id = FieldId::of(name);
-        if id == FieldId::Cookie || !credential::is_credential(id, name) {
+        if !is_one(FieldId::of(name), name) {
             continue;
         }
         if out.len() > start {

@@ -62,6 +62,17 @@ fn variables_of_the_request_are_as_in_nginx() {
 }
 
 #[test]
+fn names_of_fields_are_those_of_credentials_or_those_that_may_matter() {
+    let lines = "X-Api-Key: k\r\nX-Region: eu\r\nAccept: a/b\r\nOrigin: http://a\r\nX-Request-Id: 1\r\nDNT: 1\r\n\r\n";
+    let asked = request(&HEAD.replace("\r\n\r\n", &format!("\r\n{lines}")));
+    let read_of = |request: &Request, name: &str| read(request, &variable(name));
+    assert_eq!(read_of(&asked, "credential_fields").as_deref(), Some("authorization,x-api-key"));
+    let expected = "x-thing,x-thing,content-type,content-type,x-region,dnt";
+    assert_eq!(read_of(&asked, "unlisted_fields").as_deref(), Some(expected));
+    assert_eq!(read_of(&request("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), "unlisted_fields"), None);
+}
+
+#[test]
 fn families_of_variables_find_their_value_by_name() {
     let request = request(HEAD);
     let check = |variable: Variable, expected: Option<&str>| {

@@ -30,6 +30,7 @@ fn route(segments: Vec<Segment>, keep_seconds: Option<u32>) -> RouteReport {
         bypasses: Vec::new(),
         shares: Vec::new(),
         served_only: Vec::new(),
+        usual: Vec::new(),
         noise: Vec::new(),
         changed_by: Vec::new(),
         would_be_hits: if keep_seconds.is_some() { 38_730 } else { 0 },
@@ -67,6 +68,17 @@ fn report() -> Report {
         (Sort::Field, "authorization".to_owned()),
         (Sort::Certificate, String::new()),
         (Sort::Argument, "api_key".to_owned()),
+    ];
+    let usual = |field: &str, values: Option<&[&str]>| UsualField {
+        field: field.to_owned(),
+        values: values.map(|values| values.iter().map(|value| (*value).to_owned()).collect()),
+    };
+    items.usual = vec![
+        usual("accept", Some(&["*/*", "application/json;q=0.9, text/html", ""])),
+        usual("accept-language", Some(&["de", "DE"])),
+        usual("origin", Some(&[""])),
+        usual("x-requested-with", Some(&["", "XMLHttpRequest"])),
+        usual("x-ticks", None),
     ];
     items.bypasses = vec!["header authorization".to_owned(), "certificate".to_owned()];
     let mut search = route(vec![word("search")], Some(10));
@@ -132,8 +144,10 @@ fn each_line_of_a_cache_has_its_evidence() {
     assert!(text.contains("proxy_cache_valid 200 60s;  # 0 of 38,730 would-be hits wrong, 12,004 clients"));
     assert!(text.contains("proxy_cache_key \"$scheme$http_host$request_uri $http_accept_language\";"));
     assert!(text.contains("proxy_cache_ignore_args utm_source gclid;"));
-    let flags =
-        "$has_cookie_not__5fga_not_ab_2ec $has_credential_not_x_2dkey $has_certificate $has_argument_api_key";
+    let fields = "$has_field_5318c21a $rare_accept_46dba6b8 $rare_accept_language_a3594906 $rare_origin $rare_x_requested_with_926d627f";
+    let flags = format!(
+        "$has_cookie_not__5fga_not_ab_2ec $has_credential_not_x_2dkey $has_certificate $has_argument_api_key {fields}"
+    );
     assert!(text.contains(&format!("proxy_cache_bypass {flags};")), "{text}");
     // A request with one client's own credential is served, but what it gets is not stored.
     let stored = flags.replace("_not_ab_2ec", "").replace("_not_x_2dkey", "");
@@ -143,6 +157,15 @@ fn each_line_of_a_cache_has_its_evidence() {
     assert!(text.contains(fields), "{text}");
     assert!(text.contains("map $arg_api_key $has_argument_api_key { \"\" \"\"; default 1; }"));
     assert!(text.contains("proxy_cache_credentials public;"));
+    for map in [
+        "map $unlisted_fields $has_field { \"\" \"\"; default 1; }",
+        "map $unlisted_fields $has_field_5318c21a { \"\" \"\"; \"~^(?:(?:x-requested-with|x-ticks)(?:,|$))+$\" \"\"; default 1; }",
+        "map $http_accept $rare_accept_46dba6b8 { \"\" \"\"; \"*/*\" \"\"; \"application/json;q=0.9, text/html\" \"\"; default 1; }",
+        "map $http_accept_language $rare_accept_language_a3594906 { \"de\" \"\"; default 1; }",
+        "map $http_origin $rare_origin { \"\" \"\"; default 1; }",
+    ] {
+        assert!(text.contains(map), "{map}: {text}");
+    }
 }
 
 #[test]

@@ -59,6 +59,7 @@ impl Shadow {
             identity: 0,
             explicit: head.explicit,
             is_storable: head.storable == Storable::Yes,
+            is_unusual: false,
         };
         let (key, url) = (&self.key, sampled.url);
         let entry = || Entry::new(sampled.route, sampled.words.clone(), sampled.generation);

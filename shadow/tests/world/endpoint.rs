@@ -27,7 +27,7 @@ kinds! {
     OwnViews EditedInLanguages ForbiddenForMembers RoleCookie ThroughProxy ByForwarded Negotiated Fragment
     MethodOverride Cart FirstVisitCookie SoftError Rollout RolloutByAddress OneCustomer Tenants MeAmongIds GraphQl
     PublicWithBearer UnnamedKey PremiumItems Drafts RankedAndShuffled Jsonp RepeatedArgument Referrals FirstVisit Quota
-    LastSeen LaterPersonal CurrencyOfLanguage
+    LastSeen LaterPersonal CurrencyOfLanguage LateTenant LateRegion LateXml LateOrigin LateLanguage LateAjax RareXml
 }
 
 /// So many kinds at random.
@@ -43,6 +43,9 @@ const FORGED: &str = "forged";
 
 /// Clients below this number, if they have a session, may see the orders of others.
 const STAFF: usize = 10;
+
+/// Clients that come only after it was watched, some of which send what no one sent before.
+const LATE: std::ops::Range<usize> = 40..80;
 
 /// Items from here on are pages of the client's own.
 const OWN: usize = 1_000;
@@ -363,6 +366,7 @@ impl Endpoint {
         if !client.origin.is_empty() {
             fields.push(("origin", client.origin.to_owned()));
         }
+        let is_late = LATE.contains(&client.number);
         match self.kind {
             Kind::PersonalByBearer => fields.push(("authorization", format!("Bearer {}", client.token))),
             Kind::PersonalByKey => fields.push(("x-api-key", client.api_key.clone())),
@@ -376,6 +380,16 @@ impl Endpoint {
             Kind::PublicWithBearer if client.session.is_some() => {
                 fields.push(("authorization", format!("Bearer {}", client.token)));
             }
+            Kind::LateTenant if is_late => fields.push(("x-tenant", format!("t{}", client.tenant))),
+            Kind::LateRegion if is_late => fields.push(("x-region", "asia".to_owned())),
+            Kind::LateXml if is_late => fields[1].1 = "application/xml".to_owned(),
+            Kind::RareXml if is_late || client.number == 39 => fields[1].1 = "application/xml".to_owned(),
+            Kind::LateLanguage if is_late => fields[2].1 = "ja".to_owned(),
+            Kind::LateOrigin if is_late => {
+                fields.retain(|(name, _)| *name != "origin");
+                fields.push(("origin", "https://c.example".to_owned()));
+            }
+            Kind::LateAjax if !is_late => fields.push(("x-requested-with", "XMLHttpRequest".to_owned())),
             Kind::Tenants => fields.push(("host", format!("t{}.example.com", client.number / 8 % 2))),
             Kind::Fragment if rng.u8(..3) == 0 => {
                 fields.push(("x-requested-with", "XMLHttpRequest".to_owned()));
@@ -438,7 +452,12 @@ impl Endpoint {
             Kind::RoleCookie => hash((item, asked.cookie("role"))),
             Kind::ByForwarded => hash((item, asked.field("x-forwarded-for"))),
             Kind::Negotiated => hash((item, asked.field("accept"))),
-            Kind::Fragment => hash((item, asked.field("x-requested-with"))),
+            Kind::Fragment | Kind::LateAjax => hash((item, asked.field("x-requested-with"))),
+            Kind::LateTenant => hash((item, asked.field("x-tenant"))),
+            Kind::LateRegion => hash((item, asked.field("x-region"))),
+            Kind::LateXml | Kind::RareXml => hash((item, asked.field("accept"))),
+            Kind::LateLanguage => hash((item, asked.field("accept-language") == Some("ja"))),
+            Kind::LateOrigin => hash((item, asked.field("origin") == Some("https://c.example"))),
             Kind::MethodOverride => hash((item, asked.field("x-http-method-override"))),
             Kind::Cart => {
                 let filled = session.filter(|session| self.versions.contains_key(&(hash(session) as usize)));

@@ -3,7 +3,9 @@
 use super::endpoint::{Asked, Client};
 use super::{Event, History, START, Traffic, skewed};
 use fastrand::Rng;
-use millstream_shadow::report::RouteReport;
+use millstream_shadow::report::{RouteReport, UsualField};
+use millstream_wire::FieldId;
+use millstream_wire::unlisted::is_listed;
 use std::collections::{BTreeSet, HashMap};
 
 const LIFETIMES: [u32; 7] = [1, 2, 5, 10, 30, 60, 300];
@@ -65,6 +67,18 @@ fn key(route: &RouteReport, asked: &Asked) -> Option<(String, bool)> {
     };
     let mut cookies = asked.field("cookie").into_iter().flat_map(|cookies| cookies.split("; "));
     if !cookies.all(|cookie| is_known(&format!("cookie {}", cookie.split('=').next().unwrap_or_default()))) {
+        return None;
+    }
+    let has_usual_value = |of: &UsualField| {
+        let value = asked.field(&of.field).unwrap_or_default();
+        of.values.as_ref().is_none_or(|values| values.iter().any(|of| of == value))
+    };
+    let may_matter = |name: &str| !is_listed(FieldId::of(name.as_bytes()), name.as_bytes());
+    let is_of_a_rule =
+        |name: &str| route.usual.iter().any(|of| of.field == name) || is_known(&format!("header {name}"));
+    let mut fields = asked.fields.iter().map(|(name, _)| *name);
+    if !route.usual.iter().all(has_usual_value) || fields.any(|name| may_matter(name) && !is_of_a_rule(name))
+    {
         return None;
     }
     let mut key = format!("{}{}?", asked.host(), asked.path);

@@ -192,6 +192,34 @@ fn one(port: u16, group: u8, number: u8, api: &Api, seen: &Mutex<Seen>) {
     }
 }
 
+/// Requests with a field or a value that no one sent while shadow watched, if the cache responds to them, and others if it does not.
+fn unseen(port: u16) -> Vec<String> {
+    let mut client = Client::connect_from(Ipv4Addr::new(127, 0, 3, 1), port).expect("it listens");
+    let mut wrong = Vec::new();
+    for (name, value, expected) in [
+        ("Accept-Language", "de", "HIT"),
+        ("Accept-Language", "ja", "BYPASS"),
+        ("X-Tenant", "a", "BYPASS"),
+        ("X-Region", "eu", "BYPASS"),
+        ("Accept", "application/xml", "BYPASS"),
+        ("Origin", "https://a.example", "BYPASS"),
+        ("X-Requested-With", "XMLHttpRequest", "BYPASS"),
+        ("X-Request-Id", "1", "HIT"),
+        ("User-Agent", "a", "HIT"),
+    ] {
+        let language = [("Accept-Language", "de")];
+        let known = language.into_iter().filter(|_| name != "Accept-Language");
+        let fields: Vec<(&str, &str)> =
+            [(name, value), ("Accept-Encoding", "gzip")].into_iter().chain(known).collect();
+        let got = client.get_with("/items/101", &fields).expect("a response");
+        let found = got.field("x-cache-status").unwrap_or_default();
+        if found != expected {
+            wrong.push(format!("{name}: {value}: {found}"));
+        }
+    }
+    wrong
+}
+
 fn unzipped(bytes: &[u8]) -> String {
     let mut decoder = GzDecoder::new(Vec::new());
     let text = decoder.write_all(bytes).and_then(|()| decoder.finish());
@@ -247,6 +275,7 @@ fn the_written_configuration_gives_other_clients_what_is_theirs_and_has_the_hits
     let cache = start(&["-c", &config], port);
     let before = api.asked();
     let seen = visit(port, 2, &api);
+    assert_eq!(unseen(port), Vec::<String>::new(), "with {text}");
     drop(cache);
     assert_eq!(seen.leaks, Vec::<String>::new(), "with {text}");
     let asked = api.asked();
