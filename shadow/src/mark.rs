@@ -68,6 +68,13 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
+    /// Those of a head, and behind them those of its body.
+    pub(crate) fn before(self, of_body: Box<[Mark]>) -> Box<[Mark]> {
+        let mut marks = self.finish().into_vec();
+        marks.extend(of_body);
+        marks.into()
+    }
+
     /// Whether the value is kept as a mark, and is not to be digested.
     pub(crate) fn add(&mut self, key: &Key, place: u64, value: &[u8], kind: MarkKind) -> bool {
         let place = place as u32;

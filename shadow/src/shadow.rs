@@ -12,7 +12,7 @@ mod tests;
 use crate::decoding::Decoders;
 use crate::digest::BodyDigest;
 use crate::hash::Key;
-use crate::mark::{Mark, Marks};
+use crate::mark::Marks;
 use crate::names;
 use crate::paths::{Found, Paths};
 use crate::plan::Plan;
@@ -313,7 +313,7 @@ impl Shadow {
             sent: sampled.sent,
             at: now,
             meaning: head.with(&self.key, body.meaning),
-            marks: marks(sampled.marks, body.marks),
+            marks: sampled.marks.before(body.marks),
             values: sampled.values,
             url: sampled.exact,
             client,
@@ -443,10 +443,4 @@ impl Shadow {
             + self.paths.bytes()
             + self.routes.iter().map(Route::bytes).sum::<usize>()
     }
-}
-
-fn marks(of_head: Marks, of_body: Box<[Mark]>) -> Box<[Mark]> {
-    let mut marks = of_head.finish().into_vec();
-    marks.extend(of_body);
-    marks.into()
 }

@@ -3,7 +3,7 @@
 //! A probe is no request of a client: it is only compared with what these got. Before: `credentials`; next: `millstream-server`'s
 //! `exchange/probing`, which sends it.
 
-use super::{Ending, Sampled, Shadow, marks};
+use super::{Ending, Sampled, Shadow};
 use crate::digest::BodyDigest;
 use crate::mark::Marks;
 use crate::response::Storable;
@@ -52,7 +52,7 @@ impl Shadow {
             sent: sampled.sent,
             at: now,
             meaning: head.with(&self.key, body.meaning),
-            marks: marks(sampled.marks, body.marks),
+            marks: sampled.marks.before(body.marks),
             values: route.dimensions.of_url(sampled.values),
             url: sampled.exact,
             client: 0,
