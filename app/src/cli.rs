@@ -289,7 +289,7 @@ pub struct Caching {
     /// Who may purge over HTTP: no one, programs on this machine (and all clients of a proxy on it), or clients with a token
     #[arg(long, default_value = "off", value_name = "off|local|token=FILE")]
     pub purge: PurgeBy,
-    /// Purge on all nodes through a Redis or Valkey engine: redis://[user:password@]host[:port], rediss://… or unix:/path
+    /// Share purges through Redis or Valkey: redis://HOST:6379, rediss://… or unix:PATH
     #[arg(long, value_name = "URL", requires = "cluster_secret")]
     pub cluster: Option<String>,
     /// File with the secret of the cluster, the same on every node

@@ -63,7 +63,7 @@ fn carry(mut from: TcpStream, mut to: TcpStream, link: &(Mutex<Link>, Condvar)) 
         let passes = link.1.wait_while(now, |link| *link == Link::Cut);
         let passes = *passes.unwrap_or_else(PoisonError::into_inner);
         if let Link::Lossy(latency) = passes {
-            thread::sleep(if reads % 8 == 0 { latency + RETRANSMISSION } else { latency });
+            thread::sleep(if reads.is_multiple_of(8) { latency + RETRANSMISSION } else { latency });
         }
         if count == 0 || to.write_all(&bytes[..count]).is_err() {
             break;

@@ -2,7 +2,7 @@
 //! nothing to a response.
 //!
 //! An API that nobody described may respond by any field: a tenant, a currency, a test group. So the list is of those that
-//! may be left out, each for one of the reasons in [`Meaningless`]; every other field makes a variant of its own. Credentials are
+//! may be left out, each for one of the reasons in `Meaningless`; every other field makes a variant of its own. Credentials are
 //! left out too: they are the matter of `proxy_cache_credentials`, and a response with `public` would else be stored
 //! once for each. Accept, Accept-Language, Accept-Encoding and Origin are compared by their own rules. Next: the cache's `vary`.
 
