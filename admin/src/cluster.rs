@@ -69,30 +69,23 @@ pub(crate) fn add_to(snapshot: &mut Snapshot, shared: &Shared) {
         snapshot.add(Counter::ClusterBreakerOpened, shown.breaker_opened);
         account.add_script_time_to(snapshot.timing_mut(Timing::ClusterScript));
     }
+    let (mut sharing, mut alone, mut left_out, now) = (0, 0, 0, clock::now());
+    for door in shared.clusters.running().iter().flat_map(|cluster| cluster.bus.limit_doors()) {
+        sharing += i64::from(door.nodes()) - 1;
+        alone += i64::from(door.is_alone(now));
+        left_out += i64::try_from(door.left_out()).unwrap_or(i64::MAX);
+    }
     for (gauge, value) in [
         (Gauge::ClusterCutOff, cut_off),
         (Gauge::ClusterLag, lag),
         (Gauge::ClusterUnpublished, unpublished),
         (Gauge::ClusterNodes, nodes),
+        (Gauge::ClusterLimitNodes, sharing),
+        (Gauge::ClusterLimitsAlone, alone),
+        (Gauge::ClusterCountsLeftOut, left_out),
     ] {
         snapshot.set_gauge(gauge, value);
     }
-}
-
-/// Sums over all zones of limits.
-pub(crate) fn limit_gauges(shared: &Shared) -> [(Gauge, i64); 3] {
-    let now = clock::now();
-    let (mut nodes, mut alone, mut left_out) = (0, 0, 0);
-    for door in shared.clusters.running().iter().flat_map(|cluster| cluster.bus.limit_doors()) {
-        nodes += i64::from(door.nodes()) - 1;
-        alone += i64::from(door.is_alone(now));
-        left_out += i64::try_from(door.left_out()).unwrap_or(i64::MAX);
-    }
-    [
-        (Gauge::ClusterLimitNodes, nodes),
-        (Gauge::ClusterLimitsAlone, alone),
-        (Gauge::ClusterCountsLeftOut, left_out),
-    ]
 }
 
 fn zone(cluster: &str, shown: Shown) -> ClusteredZone {

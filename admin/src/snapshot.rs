@@ -28,9 +28,6 @@ pub fn snapshot(shared: &Shared, logs: LogStatistics) -> Snapshot {
     snapshot.set_gauge(Gauge::ConfigurationLoaded, shared.loaded / 1000);
     snapshot.set_gauge(Gauge::CacheVerifyOff, i64::from(shared.zones.verified.off()));
     cluster::add_to(&mut snapshot, shared);
-    for (gauge, value) in cluster::limit_gauges(shared) {
-        snapshot.set_gauge(gauge, value);
-    }
     snapshot.tiers = tiers(shared);
     snapshot.certificates = certificates(shared);
     snapshot.process = Some(ProcessSnapshot { version: env!("CARGO_PKG_VERSION"), ..process::usage() });

@@ -3,6 +3,7 @@
 //! It begins with doors that are cut off, and each opens when its zone has caught up. Stopped, it publishes what was given and ends.
 //! Start reading here; next: `door` for what requests see, `session` for what happens.
 
+use crate::attempts::Attempts;
 use crate::door::Door;
 use crate::engine::Failure;
 use crate::ledger::Ledger;
@@ -15,19 +16,14 @@ use crate::session::Session;
 use crate::settings::Settings;
 use crate::zone::{Limit, LimitedZone, Zone};
 use millstream_conf::model::Level;
-use millstream_net::timer::pause;
 use millstream_telemetry::error_log::ErrorLogs;
 use std::fmt;
 use std::io;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::LocalSet;
-
-/// Between two attempts to reach the engine: it doubles from the first to the last.
-const ATTEMPTS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
 /// A cluster's thread.
 pub struct Bus {
@@ -205,21 +201,16 @@ async fn limit(
 }
 
 async fn sessions(member: &Rc<Member>) {
-    let mut wait = ATTEMPTS.0;
-    let mut stop = member.stop.clone();
-    while !*stop.borrow() {
+    let mut attempts = Attempts::new();
+    while !*member.stop.borrow() {
         let ended = match Session::open(member).await {
-            Ok(session) => session.run(&mut wait).await,
+            Ok(session) => session.run(&mut attempts).await,
             Err(failure) => Err(failure),
         };
         if let Err(failure) = ended {
             member.complain(&failure);
         }
-        tokio::select! {
-            () = pause(wait) => {}
-            _ = stop.changed() => {}
-        }
-        wait = (wait * 2).min(ATTEMPTS.1);
+        attempts.rest(&member.stop).await;
     }
     member.lapse();
 }

@@ -13,6 +13,7 @@ mod held;
 mod record;
 mod journal;
 mod settings;
+mod attempts;
 mod metered;
 mod engine;
 mod script;

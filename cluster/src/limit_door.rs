@@ -158,9 +158,10 @@ impl LimitDoor {
         self.hasher.hash(key)
     }
 
-    /// By how many nodes a limit is to be divided now: 1 while what they count is exchanged.
+    /// By how many nodes a limit is to be divided that this node decides about now: 1 while what they count is exchanged. One with
+    /// `sync=exact` is decided about here only if the engine does not respond.
     pub fn divisor(&self, now: Instant) -> u32 {
-        if self.is_alone(now) { self.nodes() } else { 1 }
+        if self.is_exact || self.is_alone(now) { self.nodes() } else { 1 }
     }
 
     /// Whether nothing has been exchanged for a while, or yet.

@@ -10,27 +10,37 @@
 
 use crate::engine::{CALL, Caller, Failure, array, bytes, text};
 use crate::limit_door::RequestVerdict;
+use crate::script::{eval, number};
 use crate::secret::KeyHash;
-use redis::{Cmd, Value};
+use redis::Value;
 
 /// Entries of a stream read at a time.
 pub(crate) const MOST_ENTRIES: usize = 64;
 
-const NOW: &str = "\
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-";
+/// A script that knows the engine's time, in milliseconds since 1970.
+macro_rules! timed {
+    ($script:literal) => {
+        concat!(
+            "local time = redis.call('TIME')\n",
+            "local now = time[1] * 1000 + math.floor(time[2] / 1000)\n",
+            $script
+        )
+    };
+}
 
-const EXCHANGE: &str = "\
+const EXCHANGE: &str = timed!(
+    "\
 if ARGV[2] ~= '' then
   redis.call('XADD', KEYS[1], 'MINID', string.format('%.0f', now - 5000), '*', 'u', ARGV[2])
   redis.call('PEXPIRE', KEYS[1], 15000)
 end
-return {string.format('%.0f', now), redis.call('XRANGE', KEYS[1], '(' .. ARGV[1], '+', 'COUNT', ARGV[3])}";
+return {string.format('%.0f', now), redis.call('XRANGE', KEYS[1], '(' .. ARGV[1], '+', 'COUNT', ARGV[3])}"
+);
 
 /// The arithmetic of `limit_req`, for all zones of a request: it is counted in all or in none. A key is forgotten when it has no
 /// excess left, or after a day.
-const ASK: &str = "\
+const ASK: &str = timed!(
+    "\
 local counted, excesses = {}, {1}
 for at = 1, #KEYS do
   local rate, burst = tonumber(ARGV[2 * at - 1]), tonumber(ARGV[2 * at])
@@ -49,10 +59,12 @@ for at = 1, #KEYS do
   local left = math.ceil((excesses[at + 1] + 1000) * 1000 / ARGV[2 * at - 1]) + 1000
   redis.call('SET', KEYS[at], counted[at], 'PX', string.format('%.0f', math.min(left, 86400000)))
 end
-return excesses";
+return excesses"
+);
 
 /// A count that its node has not renewed in time, or that the clock of another engine has dated, does not count.
-const BEGIN: &str = "\
+const BEGIN: &str = timed!(
+    "\
 local all, sum, own = redis.call('HGETALL', KEYS[1]), 0, 0
 for at = 1, #all, 2 do
   local count, till = string.match(all[at + 1], '^(%d+) (%d+)$')
@@ -66,22 +78,27 @@ end
 if sum >= tonumber(ARGV[2]) then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f %.0f', own + 1, now + ARGV[3]))
 redis.call('PEXPIRE', KEYS[1], 2 * ARGV[3])
-return 1";
+return 1"
+);
 
-const END: &str = "\
+const END: &str = timed!(
+    "\
 local count, till = string.match(redis.call('HGET', KEYS[1], ARGV[1]) or '', '^(%d+) (%d+)$')
 if not count then return 0 end
 if tonumber(count) > 1 then
   return redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f ', count - 1) .. till)
 end
-return redis.call('HDEL', KEYS[1], ARGV[1])";
+return redis.call('HDEL', KEYS[1], ARGV[1])"
+);
 
-const RENEW: &str = "\
+const RENEW: &str = timed!(
+    "\
 for at = 1, #KEYS do
   redis.call('HSET', KEYS[at], ARGV[1], ARGV[at + 2] .. string.format(' %.0f', now + ARGV[2]))
   redis.call('PEXPIRE', KEYS[at], 2 * ARGV[2])
 end
-return 1";
+return 1"
+);
 
 /// Milliseconds for which the count of a node lasts without being renewed.
 pub(crate) const LEASE: u64 = 6000;
@@ -180,17 +197,4 @@ pub(crate) async fn renew(
         command.arg(count);
     }
     caller.call(&command, CALL).await.map(|_| ())
-}
-
-fn eval(script: &str, keys: &[&str]) -> Cmd {
-    let mut command = redis::cmd("EVAL");
-    command.arg(format!("{NOW}{script}")).arg(keys.len()).arg(keys);
-    command
-}
-
-fn number(value: Value) -> Result<i64, Failure> {
-    match value {
-        Value::Int(number) => Ok(number),
-        _ => Err(Failure::Strange("not a number")),
-    }
 }

@@ -3,28 +3,24 @@
 //! It knows no request: what the doors put into the queue it sends, many at a time, and gives back what comes. After a failure the doors
 //! decide by themselves until the next session. Next: `bus`, which starts it.
 
+use crate::attempts::Attempts;
 use crate::engine::{self, Caller, Failure};
 use crate::ledger::Ledger;
 use crate::limit_door::{Board, Call, INTERVAL};
 use crate::limit_script;
-
 use crate::order::Issuer;
-use crate::script::Place;
-use crate::secret::{Kind, Secret};
+use crate::script;
 use crate::settings::Settings;
 use millstream_conf::model::Level;
 use millstream_net::clock;
 use millstream_net::timer::pause;
 use millstream_telemetry::error_log::ErrorLogs;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 /// Calls under way.
 const MOST_UNDER_WAY: usize = 1024;
-/// Between two attempts to reach the engine: it doubles from the first to the last.
-const ATTEMPTS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
 pub(crate) struct Limiter {
     pub(crate) settings: Arc<Settings>,
@@ -39,9 +35,9 @@ pub(crate) struct Limiter {
 impl Limiter {
     /// Sessions, one after the other, until it is to stop.
     pub(crate) async fn run(mut self) {
-        let (mut wait, mut complaint) = (ATTEMPTS.0, None);
+        let (mut attempts, mut complaint) = (Attempts::new(), None);
         while !*self.stop.borrow() {
-            let ended = self.session(&mut wait, &mut complaint).await;
+            let ended = self.session(&mut attempts, &mut complaint).await;
             self.board.connected(false);
             if let Err(failure) = ended {
                 let text = failure.to_string();
@@ -50,27 +46,21 @@ impl Limiter {
                 }
                 complaint = Some(text);
             }
-            let mut stop = self.stop.clone();
-            tokio::select! {
-                () = pause(wait) => {}
-                _ = stop.changed() => {}
-            }
-            wait = (wait * 2).min(ATTEMPTS.1);
+            attempts.rest(&self.stop).await;
         }
     }
 
-    async fn session(&mut self, wait: &mut Duration, complaint: &mut Option<String>) -> Result<(), Failure> {
+    async fn session(
+        &mut self,
+        attempts: &mut Attempts,
+        complaint: &mut Option<String>,
+    ) -> Result<(), Failure> {
         let mut line = engine::open(&self.settings.engine).await?;
-        let seal = self.settings.secret.proof(&self.settings.cluster).ok_or(Failure::NoRandom)?;
-        let sealed = seal.close(Kind::Proof, b"").ok_or(Failure::NoRandom)?;
-        let place = Place::new("", Secret::proof_place(&self.settings.cluster));
-        if seal.open(Kind::Proof, &place.proof(&mut line, &sealed).await?).is_none() {
-            return Err(Failure::OtherSecret);
-        }
+        script::prove(&mut line, &self.settings).await?;
         if complaint.take().is_some() {
             self.write(Level::Notice, "the engine is back");
         }
-        *wait = ATTEMPTS.0;
+        attempts.succeeded();
         self.board.connected(true);
         self.ledgers.iter_mut().for_each(Ledger::begin);
         let mut stop = self.stop.clone();

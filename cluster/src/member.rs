@@ -9,7 +9,7 @@ use crate::journal::{Found, Journal};
 use crate::order::{How, Issuer, Order, What};
 use crate::peers::Peers;
 use crate::script::Place;
-use crate::secret::{Kind, Seal, Secret, random};
+use crate::secret::{Kind, Seal, random};
 use crate::settings::Settings;
 use crate::zone::Zone;
 use millstream_conf::model::Level;
@@ -35,7 +35,6 @@ const IDLE_SENDERS: usize = 1024;
 pub(crate) struct Member {
     pub(crate) settings: Arc<Settings>,
     pub(crate) seal: Seal,
-    pub(crate) proof: Seal,
     pub(crate) place: Place,
     pub(crate) zone: Arc<dyn Zone>,
     pub(crate) door: Arc<Door>,
@@ -73,7 +72,6 @@ impl Member {
         stop: watch::Receiver<bool>,
     ) -> Result<Member, Failure> {
         let seal = settings.secret.seal(&settings.cluster, zone.name()).ok_or(Failure::NoRandom)?;
-        let proof = settings.secret.proof(&settings.cluster).ok_or(Failure::NoRandom)?;
         let place = settings.secret.place(&settings.cluster, zone.name()).ok_or(Failure::NoRandom)?;
         let process = random().map(u64::from_le_bytes).ok_or(Failure::NoRandom)?;
         let (journal, found) = match Journal::open(zone.directory()) {
@@ -91,10 +89,9 @@ impl Member {
             }
         };
         let member = Member {
-            place: Place::new(&place, Secret::proof_place(&settings.cluster)),
+            place: Place::new(&place),
             settings,
             seal,
-            proof,
             zone,
             door,
             log,

@@ -16,7 +16,8 @@ use crate::engine::{CALL, Failure, Line, array, bytes, text};
 use crate::epoch::Epoch;
 use crate::held::Cursor;
 use crate::order::Issuer;
-use crate::secret::hexadecimal;
+use crate::secret::{Kind, Secret, hexadecimal};
+use crate::settings::Settings;
 use redis::{Cmd, Value};
 use std::time::Duration;
 
@@ -58,7 +59,6 @@ pub(crate) struct Place {
     sequence: String,
     log: String,
     nodes: String,
-    proof: String,
 }
 
 /// The engine at one moment.
@@ -74,8 +74,9 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    pub(crate) fn epoch(&self) -> Option<Epoch> {
-        Epoch::parse(&self.epoch)
+    /// `None` also if a node that followed `known` cannot follow it.
+    pub(crate) fn epoch(&self, known: Option<&Epoch>) -> Option<Epoch> {
+        Epoch::parse(&self.epoch).filter(|epoch| epoch.is_plausible(known))
     }
 }
 
@@ -95,10 +96,10 @@ pub(crate) enum Published {
 }
 
 impl Place {
-    pub(crate) fn new(beginning: &str, proof: String) -> Place {
+    pub(crate) fn new(beginning: &str) -> Place {
         let key = |name: &str| format!("{beginning}{name}");
         let [epoch, sequence, log, nodes] = ["epoch", "sequence", "log", "nodes"].map(key);
-        Place { epoch, sequence, log, nodes, proof }
+        Place { epoch, sequence, log, nodes }
     }
 
     /// Adds sealed orders to the log of an epoch, which keeps at least `most` entries.
@@ -112,7 +113,10 @@ impl Place {
         let mut command = eval(PUBLISH, &[&self.epoch, &self.sequence, &self.log]);
         command.arg(epoch.to_string()).arg(most).arg(sealed);
         match line.call(&command, CALL).await {
-            Ok(value) => Ok(Published::Upto(number(value)?)),
+            Ok(value) => match u64::try_from(number(value)?) {
+                Ok(last) => Ok(Published::Upto(last)),
+                Err(_) => Err(Failure::Strange("a negative number")),
+            },
             Err(failure) if failure.code() == Some(STALE) => Ok(Published::Stale),
             Err(failure) => Err(failure),
         }
@@ -175,12 +179,6 @@ impl Place {
         Ok(line.call(&command, within + CALL).await? != Value::Nil)
     }
 
-    /// What was sealed by the first node of this cluster: `sealed`, if this is it.
-    pub(crate) async fn proof(&self, line: &mut Line, sealed: &[u8]) -> Result<Vec<u8>, Failure> {
-        line.call(redis::cmd("SETNX").arg(&self.proof).arg(sealed), CALL).await?;
-        bytes(line.call(redis::cmd("GET").arg(&self.proof), CALL).await?)
-    }
-
     /// Removes a node unless it has beaten again.
     pub(crate) async fn forget(&self, line: &mut Line, issuer: Issuer, sealed: &[u8]) -> Result<(), Failure> {
         let mut command = eval(FORGET, &[&self.nodes]);
@@ -189,15 +187,25 @@ impl Place {
     }
 }
 
-fn eval(script: &str, keys: &[&String]) -> Cmd {
+/// Whether the nodes of this cluster have the same secret: what the first one sealed can be opened.
+pub(crate) async fn prove(line: &mut Line, settings: &Settings) -> Result<(), Failure> {
+    let seal = settings.secret.proof(&settings.cluster).ok_or(Failure::NoRandom)?;
+    let sealed = seal.close(Kind::Proof, b"").ok_or(Failure::NoRandom)?;
+    let place = Secret::proof_place(&settings.cluster);
+    line.call(redis::cmd("SETNX").arg(&place).arg(&sealed), CALL).await?;
+    let proof = bytes(line.call(redis::cmd("GET").arg(&place), CALL).await?)?;
+    seal.open(Kind::Proof, &proof).map(|_| ()).ok_or(Failure::OtherSecret)
+}
+
+pub(crate) fn eval(script: &str, keys: &[&str]) -> Cmd {
     let mut command = redis::cmd("EVAL");
     command.arg(script).arg(keys.len()).arg(keys);
     command
 }
 
-fn number(value: Value) -> Result<u64, Failure> {
+pub(crate) fn number(value: Value) -> Result<i64, Failure> {
     match value {
-        Value::Int(number) => u64::try_from(number).map_err(|_| Failure::Strange("a negative number")),
+        Value::Int(number) => Ok(number),
         _ => Err(Failure::Strange("not a number")),
     }
 }

@@ -7,6 +7,7 @@
 //! ```
 //! Everything is decided here, in one task, one step after the other. Next: `reading`, `publishing`.
 
+use crate::attempts::Attempts;
 use crate::beat::Beat;
 use crate::bell::Bell;
 use crate::engine::{Failure, Line};
@@ -16,7 +17,7 @@ use crate::marks::Mark;
 use crate::member::Member;
 use crate::order::Issuer;
 use crate::peers::MARGIN;
-use crate::script::Seen;
+use crate::script::{self, Seen};
 use crate::secret::Kind;
 use crate::settings::Guard;
 use millstream_conf::model::Level;
@@ -74,11 +75,7 @@ pub(crate) struct Session<'m> {
 impl<'m> Session<'m> {
     pub(crate) async fn open(member: &'m Rc<Member>) -> Result<Session<'m>, Failure> {
         let mut line = member.line().await?;
-        let sealed = member.proof.close(Kind::Proof, b"").ok_or(Failure::NoRandom)?;
-        let proof = member.place.proof(&mut line, &sealed).await?;
-        if member.proof.open(Kind::Proof, &proof).is_none() {
-            return Err(Failure::OtherSecret);
-        }
+        script::prove(&mut line, &member.settings).await?;
         let bell = Bell::hang(member, member.line().await?);
         let now = clock::now();
         Ok(Session {
@@ -96,12 +93,12 @@ impl<'m> Session<'m> {
         })
     }
 
-    /// Ends with a failure, or because the node is to stop. `wait` is what the next session waits for.
-    pub(crate) async fn run(mut self, wait: &mut Duration) -> Result<(), Failure> {
+    /// Ends with a failure, or because the node is to stop. `attempts` learns that it has begun.
+    pub(crate) async fn run(mut self, attempts: &mut Attempts) -> Result<(), Failure> {
         let mut stop = self.member.stop.clone();
         loop {
             self.round().await?;
-            *wait = HURRY;
+            attempts.succeeded();
             let next_beat = self.next_beat.saturating_duration_since(clock::now());
             tokio::select! {
                 rung = self.bell.rung() => rung?,
@@ -162,9 +159,7 @@ impl<'m> Session<'m> {
                 return self.tidy().await;
             }
             let known = self.member.journal.borrow().held.epoch.clone();
-            let stored = seen
-                .epoch()
-                .filter(|epoch| epoch.is_on(&self.line.replication) && epoch.is_plausible(known.as_ref()));
+            let stored = seen.epoch(known.as_ref()).filter(|epoch| epoch.is_on(&self.line.replication));
             let is_known = stored == known;
             match stored {
                 Some(epoch) if !is_known => self.follow(epoch, &seen).await,
@@ -211,7 +206,7 @@ impl<'m> Session<'m> {
     /// Whether the log is the one that this node follows.
     fn agrees(&self, seen: &Seen) -> bool {
         let held = &self.member.journal.borrow().held;
-        let epoch = seen.epoch();
+        let epoch = seen.epoch(held.epoch.as_ref());
         epoch.is_some()
             && epoch == held.epoch
             && epoch.is_some_and(|epoch| epoch.is_on(&self.line.replication))
@@ -221,7 +216,7 @@ impl<'m> Session<'m> {
     /// Something may be lost: begins the next epoch, unless another node does.
     async fn raise(&mut self, seen: &Seen) -> Result<(), Failure> {
         let known = self.member.journal.borrow().held.epoch.clone();
-        let stored = seen.epoch().filter(|epoch| epoch.is_plausible(known.as_ref()));
+        let stored = seen.epoch(known.as_ref());
         let next = Epoch::raised(stored.as_ref(), known.as_ref(), &self.line.replication);
         let next = next.ok_or(Failure::NoRandom)?;
         self.member.place.raise(&mut self.line, &seen.epoch, &next).await
@@ -279,10 +274,11 @@ impl<'m> Session<'m> {
     pub(crate) async fn lost(&mut self, why: &str) -> Result<(), Failure> {
         self.member.lapse();
         let seen = self.ask().await?;
+        let number = self.member.journal.borrow().held.epoch.as_ref().map(|epoch| epoch.number);
         if self.agrees(&seen)
-            && let Some(epoch) = seen.epoch()
+            && let Some(number) = number
         {
-            self.start_over(why, epoch.number, &seen).await;
+            self.start_over(why, number, &seen).await;
         }
         Ok(())
     }

@@ -70,7 +70,7 @@ impl ConnectionZone {
         most: u32,
     ) -> Result<UnderWay, Refused> {
         let now = clock::now();
-        let most = match if door.is_exact() { door.nodes() } else { door.divisor(now) } {
+        let most = match door.divisor(now) {
             1 => most.saturating_sub(door.elsewhere(key, now)),
             nodes => (most / nodes).max(1),
         };

@@ -99,8 +99,7 @@ impl RequestZone {
         is_last: bool,
         now: Instant,
     ) -> Said {
-        let said =
-            self.ask_here(key, burst / u64::from(self.divisor(door, now)), self.share(now), is_last, now);
+        let said = self.ask_here(key, burst / u64::from(door.divisor(now)), self.share(now), is_last, now);
         if let Said::Counted(_) = said {
             self.let_in(door, *key);
         }
@@ -118,16 +117,11 @@ impl RequestZone {
         }
     }
 
-    /// A zone with `sync=exact` is asked here only if the engine does not respond.
-    fn divisor(&self, door: &LimitDoor, now: Instant) -> u32 {
-        if door.is_exact() { door.nodes() } else { door.divisor(now) }
-    }
-
     /// The rate that this node allows now.
     fn share(&self, now: Instant) -> i64 {
         match &self.door {
             None => self.rate,
-            Some(door) => (self.rate / i64::from(self.divisor(door, now))).max(1),
+            Some(door) => (self.rate / i64::from(door.divisor(now))).max(1),
         }
     }
 

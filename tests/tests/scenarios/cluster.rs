@@ -105,11 +105,12 @@ pub(crate) fn fill(nodes: &[Server], path: &str, version: u64) {
     }
 }
 
-/// Purges by the API.
+/// Purges by the API: a key in its zone, everything else in all zones.
 pub(crate) fn purge(node: &Server, body: &str) -> Answer {
+    let path = if body.contains("\"key") { "/api/9/http/caches/one/purge" } else { "/api/9/purge" };
     let length = body.len();
     node.ask(format!(
-        "POST /api/9/purge HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
     ))
 }
 
@@ -136,11 +137,7 @@ fn a_purge_on_one_node_is_in_force_on_all_nodes_whatever_it_names() {
     ] {
         fill(&nodes, "/x", version);
         version = versions.next();
-        let path = if body.contains("key") { "/api/9/http/caches/one/purge" } else { "/api/9/purge" };
-        let length = body.len();
-        let report = nodes[0].ask(format!(
-            "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
-        ));
+        let report = purge(&nodes[0], body);
         assert_eq!(report.status, 200, "{body}: {}", report.text());
         assert_eq!(states(&report), "a in_force, b in_force, c in_force", "{body}");
         for node in &nodes {

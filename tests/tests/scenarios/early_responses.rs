@@ -19,25 +19,36 @@ use millstream_tests::wait;
 /// More than a unix socket's buffer takes.
 const BODY: usize = 2 << 20;
 
-/// Responds once it has the head, reads no more, and holds the connection until it is dropped. Counts requests.
-fn hasty(path: &std::path::Path, response: &'static [u8]) -> Arc<AtomicUsize> {
+fn listen(path: &std::path::Path) -> UnixListener {
     let listener = UnixListener::bind(path).expect("a socket");
     // Who serves may be another user.
     fs::set_permissions(path, Permissions::from_mode(0o777)).expect("own socket");
+    listener
+}
+
+/// Whether a whole one came.
+fn read_head(stream: &mut UnixStream) -> bool {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        match stream.read(&mut byte) {
+            Ok(1) => head.push(byte[0]),
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// Responds once it has the head, reads no more, and holds the connection until it is dropped. Counts requests.
+fn hasty(path: &std::path::Path, response: &'static [u8]) -> Arc<AtomicUsize> {
+    let listener = listen(path);
     let count = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&count);
     thread::spawn(move || {
         let mut held: Vec<UnixStream> = Vec::new();
         for stream in listener.incoming() {
             let Ok(mut stream) = stream else { return };
-            let mut head = Vec::new();
-            while !head.ends_with(b"\r\n\r\n") {
-                let mut byte = [0];
-                match stream.read(&mut byte) {
-                    Ok(1) => head.push(byte[0]),
-                    _ => break,
-                }
-            }
+            read_head(&mut stream);
             counted.fetch_add(1, Ordering::SeqCst);
             _ = stream.write_all(response);
             held.push(stream);
@@ -48,8 +59,7 @@ fn hasty(path: &std::path::Path, response: &'static [u8]) -> Arc<AtomicUsize> {
 
 /// Responds once it has the head, then reads on. What comes behind a head until the connection ends, of each connection.
 fn patient(path: &std::path::Path, response: Vec<u8>) -> Arc<Mutex<Vec<Vec<u8>>>> {
-    let listener = UnixListener::bind(path).expect("a socket");
-    fs::set_permissions(path, Permissions::from_mode(0o777)).expect("own socket");
+    let listener = listen(path);
     let read = Arc::<Mutex<Vec<Vec<u8>>>>::default();
     let all = Arc::clone(&read);
     thread::spawn(move || {
@@ -58,13 +68,8 @@ fn patient(path: &std::path::Path, response: Vec<u8>) -> Arc<Mutex<Vec<Vec<u8>>>
             all.lock().expect("whole").push(Vec::new());
             let (all, response) = (Arc::clone(&all), response.clone());
             thread::spawn(move || {
-                let mut head = Vec::new();
-                while !head.ends_with(b"\r\n\r\n") {
-                    let mut byte = [0];
-                    if !matches!(stream.read(&mut byte), Ok(1)) {
-                        return;
-                    }
-                    head.push(byte[0]);
+                if !read_head(&mut stream) {
+                    return;
                 }
                 _ = stream.write_all(&response);
                 let (mut piece, mut count) = (vec![0; 64 * 1024], 0);

@@ -34,11 +34,8 @@ impl Connection {
             let mut parts = [IoSlice::new(&[]); 4];
             let filled = [head, &before, framed, behind].into_iter().filter(|part| !part.is_empty());
             let count = parts.iter_mut().zip(filled).map(|(place, part)| *place = IoSlice::new(part)).count();
-            let mut unwritten = &mut parts[..count];
-            if let Err(error) = self.write_all(&mut unwritten, timeout).await {
-                let mut bytes: Vec<u8> = unwritten.iter().flat_map(|part| part.iter().copied()).collect();
-                self.frame(rest, last, &mut bytes);
-                self.exchange.unsent = Unsent { bytes, is_last: last };
+            if let Err(error) = self.write_all(&mut parts[..count], timeout).await {
+                self.keep_framed(rest, last);
                 return Err(error);
             }
             if rest.is_empty() {
@@ -48,15 +45,15 @@ impl Connection {
         }
     }
 
-    /// As [`Connection::send`] does, piece by piece; nothing of nothing.
-    fn frame(&mut self, mut rest: &[u8], last: bool, out: &mut Vec<u8>) {
+    /// Behind what a write has left, the rest of the same piece.
+    fn keep_framed(&mut self, mut rest: &[u8], last: bool) {
+        let Unsent { bytes, is_last } = &mut self.exchange.unsent;
+        *is_last = last;
         while !rest.is_empty() {
             let (framed, behind) = rest.split_at(rest.len().min(self.exchange.speaker.most()));
             let mut before = Vec::new();
             let after = self.exchange.speaker.frame(framed.len(), last && behind.is_empty(), &mut before);
-            out.extend_from_slice(&before);
-            out.extend_from_slice(framed);
-            out.extend_from_slice(after);
+            [&before, framed, after].into_iter().for_each(|part| bytes.extend_from_slice(part));
             rest = behind;
         }
     }
@@ -70,13 +67,8 @@ impl Connection {
         if let Over::Call(_) = self.over {
             return self.send_in_call(&[], &bytes, is_last, timeout).await.map(|()| is_last);
         }
-        let mut parts = [IoSlice::new(&bytes)];
-        let mut unwritten = &mut parts[..];
-        let written = self.write_all(&mut unwritten, timeout).await;
-        if written.is_err() {
-            let bytes = unwritten.iter().flat_map(|part| part.iter().copied()).collect();
-            self.exchange.unsent = Unsent { bytes, is_last };
-        }
+        let written = self.write_all(&mut [IoSlice::new(&bytes)], timeout).await;
+        self.exchange.unsent.is_last = is_last && written.is_err();
         written.map(|()| is_last)
     }
 
@@ -186,14 +178,14 @@ impl Connection {
     }
 
     /// In one call if the kernel accepts all. A server that takes no more because it has responded is not waited for: the
-    /// response, which is read next, ends the request's body (RFC 9112 §9.6).
+    /// response, which is read next, ends the request's body (RFC 9112 §9.6). After an error, what is left is kept as unsent.
     async fn write_all(
         &mut self,
-        pieces: &mut &mut [IoSlice<'_>],
+        mut pieces: &mut [IoSlice<'_>],
         timeout: Duration,
     ) -> Result<(), ExchangeError> {
         // A write of nothing must not look like a dead socket.
-        IoSlice::advance_slices(pieces, 0);
+        IoSlice::advance_slices(&mut pieces, 0);
         let written = poll_fn(|context| {
             while !pieces.is_empty() {
                 let Over::Socket(stream) = &mut self.over else { return Poll::Ready(Ok(())) };
@@ -202,7 +194,7 @@ impl Connection {
                     Poll::Ready(Ok(count)) => {
                         // Counted at once: what has gone out in part must not go out again elsewhere.
                         self.exchange.written += count as u64;
-                        IoSlice::advance_slices(pieces, count);
+                        IoSlice::advance_slices(&mut pieces, count);
                     }
                     Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                     Poll::Pending => {
@@ -214,7 +206,11 @@ impl Connection {
             let Over::Socket(stream) = &mut self.over else { return Poll::Ready(Ok(())) };
             Outlet::new(stream, &mut self.deadline, timeout).poll_flush(context)
         });
-        written.await.map_err(|error| match is_elapsed(&error) {
+        let written = written.await;
+        if written.is_err() {
+            self.exchange.unsent.bytes = pieces.iter().flat_map(|part| part.iter().copied()).collect();
+        }
+        written.map_err(|error| match is_elapsed(&error) {
             true => ExchangeError::SendTimeout,
             false => ExchangeError::Write(error),
         })
