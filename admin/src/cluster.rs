@@ -38,7 +38,7 @@ pub(crate) struct ClusteredZone {
 #[derive(Debug, Serialize)]
 struct ClusterNode {
     node: String,
-    /// `connected` or `cut_off`, as far as this node knows.
+    /// `connected`, `other_keys` or `cut_off`, as far as this node knows.
     state: &'static str,
     id: String,
     sequence: u64,
@@ -116,7 +116,11 @@ fn zone(cluster: &str, shown: Shown) -> ClusteredZone {
 fn node(shown: ShownNode) -> ClusterNode {
     ClusterNode {
         node: shown.name,
-        state: if shown.cut_off.is_some() { "cut_off" } else { "connected" },
+        state: match shown.cut_off {
+            Some(_) => "cut_off",
+            None if shown.has_other_keys => "other_keys",
+            None => "connected",
+        },
         id: shown.id,
         sequence: shown.sequence,
         lag: shown.lag,

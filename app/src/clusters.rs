@@ -4,12 +4,13 @@
 
 use millstream_cache::{Changed, How as PurgeHow, OtherNodes, Purge, Store, What as PurgeWhat};
 use millstream_cluster::{
-    Bus, Door, EngineSettings, How, Lasting, Limit, LimitKind, LimitedZone, Secret, Sentinel, Settings, What,
-    Zone,
+    Bus, Door, EngineSettings, How, KeyPrint, Lasting, Limit, LimitKind, LimitedZone, LogBounds, Secret,
+    Sentinel, Settings, What, Zone,
 };
 use millstream_conf::diagnostics::Diagnostics;
 use millstream_conf::files;
-use millstream_conf::model::{Cluster, Http, Level, LimitZone};
+use millstream_conf::model::{Cluster, Http, Level, LimitZone, Part, PassTarget, Variable};
+use millstream_conf::variables::Builtin;
 use millstream_net::tls::TlsConnector;
 use millstream_server::clusters::{Clusters, RunningCluster};
 use millstream_server::generation::Zones;
@@ -18,8 +19,8 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Entries of a log that the engine keeps at least: more than the journals of all nodes of a usual cluster.
-const LOG: u64 = 262_144;
+/// More than the journal of a node keeps, and in entries more than those of all nodes of a usual cluster.
+const LOG: LogBounds = LogBounds { entries: 262_144, bytes: 64 * 1024 * 1024 };
 
 /// In bytes, of a secret or a password.
 const LARGEST: u64 = 64 * 1024;
@@ -118,25 +119,49 @@ pub fn join(
     let running: Vec<RunningCluster> = printed
         .into_iter()
         .map(|cluster| match known.iter().find(|running| running.print == cluster.print) {
-            Some(running) => running.clone(),
+            Some(running) => {
+                running.bus.log_to(log.clone());
+                running.clone()
+            }
             None => {
                 let (limits, _) = limits(&cluster.name, http, shared);
                 begin(cluster, zones, limits, log)
             }
         })
         .collect();
-    let doors = http.cache_zones.iter().zip(stores).map(|(zone, store)| {
+    let doors = http.cache_zones.iter().zip(stores).enumerate().map(|(number, (zone, store))| {
         let name = zone.cluster.as_ref().map(|(name, _)| name);
         let cluster = running.iter().find(|cluster| Some(&cluster.name) == name);
         let door =
             cluster.and_then(|cluster| cluster.bus.doors().iter().find(|door| door.zone() == zone.name));
-        if door.is_none() {
-            store.join(None);
+        match door {
+            Some(door) => door.set_keys(key_print(http, number)),
+            None => store.join(None),
         }
         door.cloned()
     });
     let doors = doors.collect();
     Clusters::new(running, doors)
+}
+
+/// What keys and tags of a zone are made of, as they are written; with the upstream if they name it.
+fn key_print(http: &Http, zone: usize) -> KeyPrint {
+    let used = http.locations.iter().filter_map(|location| {
+        let pass = location.settings.pass()?;
+        let cache = pass.cache.as_ref().filter(|cache| cache.zone.0 as usize == zone)?;
+        let names_upstream = |part: &Part| {
+            let named = [Variable::SentOrigin, Variable::SentTarget, Variable::Builtin(Builtin::ProxyHost)];
+            matches!(part, Part::Variable(variable) if named.contains(variable))
+        };
+        let upstream = match &pass.target {
+            _ if !cache.key.parts.iter().any(names_upstream) => String::new(),
+            PassTarget::Variables(url) => url.source.to_string(),
+            PassTarget::Upstream(_) => format!("{:?} {}", pass.host(), pass.tls().is_some()),
+        };
+        let tags: Vec<&str> = cache.tags.iter().map(|tag| &*tag.source).collect();
+        Some(format!("{:?} {upstream:?} {tags:?} {:?}", cache.key.source, cache.ignored_args))
+    });
+    KeyPrint::of(used)
 }
 
 /// The limits that count through a cluster, and what must be the same for it to go on over a reload.

@@ -96,11 +96,16 @@ fn told(report: &PurgeReport) -> String {
         }
         _ => String::new(),
     };
-    let pending = match report.is_pending() {
+    let has = |state: &str| report.nodes.iter().any(|node| node.state == state);
+    let other_keys = match has("other_keys") {
+        true => "a node with other keys may go on serving it: purge there too, or make its keys the same\n",
+        false => "",
+    };
+    let pending = match has("waiting") {
         true => "not in force on all nodes yet: the others follow when they reach the engine\n",
         false => "",
     };
-    purged + &absent + &nodes(&report.nodes) + pending + &notes
+    purged + &absent + &nodes(&report.nodes) + other_keys + pending + &notes
 }
 
 /// Empty without a cluster.
@@ -111,6 +116,7 @@ fn nodes(nodes: &[NodeOutcome]) -> String {
     let state = |node: &NodeOutcome| match (node.state.as_str(), node.seconds) {
         ("in_force", _) => format!("{} in force", node.node),
         ("cut_off", Some(seconds)) => format!("{} cut off for {seconds} s", node.node),
+        ("other_keys", _) => format!("{} has other keys", node.node),
         _ => format!("{} not confirmed yet", node.node),
     };
     format!("nodes: {}\n", nodes.iter().map(state).collect::<Vec<_>>().join(", "))

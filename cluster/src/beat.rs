@@ -2,16 +2,17 @@
 //!
 //! ```text
 //! | version u8 | issuer 16 | process u64 | count u64 | published u64 | sequence u64 | token: length u8, text | name: length u8, text | has left u8 |
-//! | cut off after u64, milliseconds; the greatest number: it serves | marks, 24 bytes each |
+//! | cut off after u64, milliseconds; the greatest number: it serves | key print u64 | marks, 24 bytes each |
 //! ```
 //! It is sealed. No bytes make the decoder panic. Next: `peers`.
 
 use crate::held::Held;
+use crate::key_print::KeyPrint;
 use crate::order::Issuer;
 use crate::settings::Settings;
 use std::time::Duration;
 
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Beat {
@@ -32,6 +33,7 @@ pub(crate) struct Beat {
     pub(crate) has_left: bool,
     /// After how long without the engine it revalidates what it has stored; `None` if it serves it.
     pub(crate) cut_off: Option<Duration>,
+    pub(crate) keys: KeyPrint,
     /// How far it has carried out the orders of others.
     pub(crate) marks: Vec<(Issuer, u64)>,
 }
@@ -41,7 +43,7 @@ impl Beat {
         held: &Held,
         settings: &Settings,
         (process, count): (u64, u64),
-        is_settled: bool,
+        (is_settled, keys): (bool, KeyPrint),
     ) -> Beat {
         let token = held.epoch.as_ref().filter(|_| is_settled).map_or("", |epoch| epoch.token());
         Beat {
@@ -54,6 +56,7 @@ impl Beat {
             name: settings.node.clone(),
             has_left: false,
             cut_off: (!settings.serves).then_some(settings.cut_off),
+            keys,
             marks: held.marks.iter().map(|(issuer, mark)| (issuer, mark.number)).collect(),
         }
     }
@@ -72,6 +75,7 @@ impl Beat {
         out.push(u8::from(self.has_left));
         let cut_off = self.cut_off.map_or(u64::MAX, |time| time.as_millis() as u64);
         out.extend_from_slice(&cut_off.to_le_bytes());
+        out.extend_from_slice(&self.keys.0.to_le_bytes());
         for (issuer, number) in &self.marks {
             out.extend_from_slice(&issuer.0);
             out.extend_from_slice(&number.to_le_bytes());
@@ -93,6 +97,8 @@ impl Beat {
         let (cut_off, rest) = rest.split_first_chunk::<8>()?;
         let cut_off = Some(u64::from_le_bytes(*cut_off)).filter(|time| *time < u64::MAX);
         let cut_off = cut_off.map(Duration::from_millis);
+        let (keys, rest) = rest.split_first_chunk::<8>()?;
+        let keys = KeyPrint(u64::from_le_bytes(*keys));
         let mut marks = Vec::with_capacity(rest.len() / 24);
         for mark in rest.chunks(24) {
             let (issuer, number) = mark.split_first_chunk::<16>()?;
@@ -101,7 +107,19 @@ impl Beat {
         let issuer = Issuer(*issuer);
         let (process, count) = (u64::from_le_bytes(*process), u64::from_le_bytes(*count));
         let (published, sequence) = (u64::from_le_bytes(*published), u64::from_le_bytes(*sequence));
-        Some(Beat { issuer, process, count, published, sequence, settled, name, has_left, cut_off, marks })
+        Some(Beat {
+            issuer,
+            process,
+            count,
+            published,
+            sequence,
+            settled,
+            name,
+            has_left,
+            cut_off,
+            keys,
+            marks,
+        })
     }
 
     /// Whether the node has carried out an order of another.
@@ -132,6 +150,7 @@ mod tests {
             name: "a.example".to_owned(),
             has_left: true,
             cut_off: Some(Duration::from_secs(9)),
+            keys: KeyPrint(77),
             marks: vec![(Issuer([1; 16]), 4)],
         };
         let bytes = beat.encode();

@@ -14,6 +14,7 @@ use crate::order::Issuer;
 use crate::secret::random;
 use crate::session::Session;
 use crate::settings::Settings;
+use crate::shared_logs::SharedLogs;
 use crate::zone::{Limit, LimitedZone, Zone};
 use millstream_conf::model::Level;
 use millstream_telemetry::error_log::ErrorLogs;
@@ -29,6 +30,7 @@ use tokio::task::LocalSet;
 pub struct Bus {
     doors: Vec<Arc<Door>>,
     limit_doors: Vec<Arc<LimitDoor>>,
+    log: SharedLogs,
     stop: watch::Sender<bool>,
     state: Mutex<State>,
 }
@@ -47,7 +49,7 @@ struct Parts {
     limits: Vec<(Arc<LimitDoor>, Arc<dyn LimitedZone>)>,
     board: Arc<Board>,
     calls: mpsc::Receiver<Call>,
-    log: ErrorLogs,
+    log: SharedLogs,
     stop: watch::Receiver<bool>,
 }
 
@@ -59,7 +61,9 @@ impl fmt::Debug for Bus {
 
 impl Bus {
     /// Its doors take orders from now on.
-    pub fn new(settings: Settings, zones: Vec<Arc<dyn Zone>>, limits: Vec<Limit>, log: ErrorLogs) -> Bus {
+    pub fn new(settings: Settings, zones: Vec<Arc<dyn Zone>>, limits: Vec<Limit>, logs: ErrorLogs) -> Bus {
+        let log = SharedLogs::default();
+        log.change(logs);
         let settings = Arc::new(settings);
         let (board, calls) = Board::new(settings.timeout);
         let limits: Vec<(Arc<LimitDoor>, Arc<dyn LimitedZone>)> = limits
@@ -72,8 +76,9 @@ impl Bus {
         let doors: Vec<Arc<Door>> = zones.iter().map(|zone| Door::new(&settings, zone.name())).collect();
         let (stop, stopped) = watch::channel(false);
         let doors_of = doors.clone();
-        let parts = Parts { settings, zones, doors: doors_of, limits, board, calls, log, stop: stopped };
-        Bus { doors, limit_doors, stop, state: Mutex::new(State::Waiting(Box::new(parts))) }
+        let parts =
+            Parts { settings, zones, doors: doors_of, limits, board, calls, log: log.clone(), stop: stopped };
+        Bus { doors, limit_doors, log, stop, state: Mutex::new(State::Waiting(Box::new(parts))) }
     }
 
     /// Starts the thread, once; it reaches the engine later, or not at all.
@@ -111,6 +116,11 @@ impl Bus {
         let thread = thread::Builder::new().name("cluster".to_owned()).spawn(run)?;
         *state = State::Running { thread, abandon };
         Ok(())
+    }
+
+    /// From now on it writes there.
+    pub fn log_to(&self, logs: ErrorLogs) {
+        self.log.change(logs);
     }
 
     /// In the order of the zones.
@@ -162,7 +172,7 @@ async fn attend(
     settings: Arc<Settings>,
     zone: Arc<dyn Zone>,
     door: Arc<Door>,
-    log: ErrorLogs,
+    log: SharedLogs,
     stop: watch::Receiver<bool>,
 ) {
     let name = settings.cluster.clone();
@@ -184,7 +194,7 @@ async fn limit(
     settings: Arc<Settings>,
     limits: Vec<(Arc<LimitDoor>, Arc<dyn LimitedZone>)>,
     (board, calls): (Arc<Board>, mpsc::Receiver<Call>),
-    log: ErrorLogs,
+    log: SharedLogs,
     stop: watch::Receiver<bool>,
 ) {
     let name = settings.cluster.clone();

@@ -4,6 +4,7 @@
 
 use crate::account::Account;
 use crate::breaker::Breaker;
+use crate::key_print::KeyPrint;
 use crate::order::{How, Issuer, What};
 use crate::peers::Peer;
 use crate::settings::{Guard, Settings};
@@ -11,7 +12,7 @@ use crate::standing::Standing;
 use millstream_net::clock;
 use millstream_net::timer::{Deadline, with_deadline, within};
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, oneshot, watch};
@@ -33,6 +34,8 @@ pub struct Door {
     awaiting: AtomicUsize,
     breaker: Breaker,
     account: Account,
+    /// A [`KeyPrint`]; a reload may change it.
+    keys: AtomicU64,
     timeout: Duration,
     /// Only tests take it out.
     cuts_off: bool,
@@ -98,6 +101,8 @@ pub enum NodeState {
     Waiting,
     /// It confirms every response with the upstream until it is back and has carried the order out.
     CutOff(Duration),
+    /// Its keys or tags are made in another way, so it may have stored what the order names under another one.
+    OtherKeys,
 }
 
 /// How far an order came.
@@ -114,6 +119,11 @@ pub struct Reached {
 impl Reached {
     /// Whether no node serves what it is about any more.
     pub fn is_everywhere(&self) -> bool {
+        self.is_final() && self.nodes.iter().all(|node| node.state != NodeState::OtherKeys)
+    }
+
+    /// Whether there is nothing to wait for.
+    fn is_final(&self) -> bool {
         self.is_published && self.is_current && self.nodes.iter().all(|node| node.state != NodeState::Waiting)
     }
 }
@@ -130,6 +140,7 @@ impl Door {
             awaiting: AtomicUsize::new(0),
             breaker: Breaker::new(),
             account: Account::new(),
+            keys: AtomicU64::new(0),
             timeout: settings.timeout,
             cuts_off: settings.has(Guard::CutOff),
         })
@@ -153,6 +164,7 @@ impl Door {
         // Counted before the order can be published: whoever publishes it then looks for the other nodes at once.
         let waiting = Waiting::new(self, awaited);
         let at = clock::wall().unix_milliseconds();
+        let by_name = what != What::All;
         let mut queue = self.lock();
         let (mut what, mut how, mut all) = (what.bounded(), how, vec![placed]);
         if queue.len() >= MOST_QUEUED {
@@ -162,7 +174,16 @@ impl Door {
         queue.push(Given { what, how, at, awaited, placed: all });
         drop(queue);
         self.wake.notify_one();
-        Publication { receiver, waiting }
+        Publication { receiver, waiting, by_name }
+    }
+
+    /// What the zone's keys are made of on this node.
+    pub fn set_keys(&self, print: KeyPrint) {
+        self.keys.store(print.0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn keys(&self) -> KeyPrint {
+        KeyPrint(self.keys.load(Ordering::Relaxed))
     }
 
     pub(crate) fn take(&self) -> Vec<Given> {
@@ -193,6 +214,7 @@ impl Door {
             lag: view.head.saturating_sub(peer.beat.sequence),
             sequence: peer.beat.sequence,
             cut_off: view.at.and_then(|at| peer.cut_off(at)),
+            has_other_keys: peer.beat.keys != self.keys(),
             silent: peer.silent(now),
         };
         let mut nodes: Vec<ShownNode> = view.peers.iter().map(shown).collect();
@@ -253,6 +275,8 @@ pub struct ShownNode {
     /// Entries that it has not carried out yet.
     pub lag: u64,
     pub cut_off: Option<Duration>,
+    /// Its keys or tags are made in another way: see [`NodeState::OtherKeys`].
+    pub has_other_keys: bool,
     pub silent: Duration,
 }
 
@@ -283,13 +307,15 @@ impl Drop for Waiting {
 pub struct Publication {
     receiver: oneshot::Receiver<Placed>,
     waiting: Waiting,
+    /// Of a key, a prefix or a tag.
+    by_name: bool,
 }
 
 impl Publication {
     /// Waits until the order is in the log, at most `timeout`, and not at all while the engine does not
     /// respond.
     pub async fn sent(self) {
-        let Publication { receiver, waiting } = self;
+        let Publication { receiver, waiting, .. } = self;
         let door = &waiting.door;
         let now = clock::now();
         if door.breaker.is_open(now) {
@@ -303,18 +329,18 @@ impl Publication {
 
     /// Waits until no node serves what the order is about, at most `longest`.
     pub async fn reached(self, longest: Duration) -> Reached {
-        let Publication { receiver, waiting } = self;
+        let Publication { receiver, waiting, by_name } = self;
         let door = &waiting.door;
         let mut deadline = Deadline::new();
         deadline.set(clock::now() + longest);
         let placed = match with_deadline(&mut deadline, receiver).await {
             Ok(Ok(placed)) => placed,
-            _ => return door.report(None),
+            _ => return door.report(None, by_name),
         };
         let mut view = door.view.subscribe();
         loop {
-            let reached = door.report(Some(placed));
-            if reached.is_everywhere() || with_deadline(&mut deadline, view.changed()).await.is_err() {
+            let reached = door.report(Some(placed), by_name);
+            if reached.is_final() || with_deadline(&mut deadline, view.changed()).await.is_err() {
                 return reached;
             }
         }
@@ -323,10 +349,11 @@ impl Publication {
 
 impl Door {
     /// Without a place the order is in no log.
-    fn report(&self, placed: Option<Placed>) -> Reached {
+    fn report(&self, placed: Option<Placed>, by_name: bool) -> Reached {
         let view = self.view.borrow();
         let is_current = placed.is_none_or(|placed| view.at.is_some_and(|at| at >= placed.at));
         let state = |peer: &Peer| match placed {
+            _ if by_name && peer.beat.keys != self.keys() => NodeState::OtherKeys,
             Some(placed) if peer.beat.has(placed.issuer, placed.number) => NodeState::InForce,
             _ if !is_current => NodeState::Waiting,
             _ => view.at.and_then(|at| peer.cut_off(at)).map_or(NodeState::Waiting, NodeState::CutOff),

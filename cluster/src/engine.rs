@@ -104,6 +104,8 @@ pub(crate) struct Line {
     driver: JoinHandle<()>,
     /// Of the primary.
     pub(crate) replication: String,
+    /// What it does when its memory is full.
+    pub(crate) policy: String,
 }
 
 impl Drop for Line {
@@ -140,17 +142,23 @@ impl Line {
         let (stream, allowance) = Metered::new(stream);
         let (connection, driver) = MultiplexedConnection::new_with_config(&info, stream, config).await?;
         let driver = tokio::spawn(driver);
-        Ok(Line { caller: Caller(connection, allowance), driver, replication: String::new() })
+        Ok(Line {
+            caller: Caller(connection, allowance),
+            driver,
+            replication: String::new(),
+            policy: String::new(),
+        })
     }
 
-    /// Whether it leads to a primary; notes the id of its history.
+    /// Whether it leads to a primary; notes the id of its history and its policy.
     async fn meet(&mut self) -> Result<bool, Failure> {
-        let info = text(self.call(redis::cmd("INFO").arg("replication"), CALL).await?)?;
+        let info = text(self.call(redis::cmd("INFO").arg("replication").arg("memory"), CALL).await?)?;
         let field = |name: &str| {
             let found = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
             found.map(str::trim)
         };
         field("master_replid").unwrap_or_default().clone_into(&mut self.replication);
+        field("maxmemory_policy").unwrap_or_default().clone_into(&mut self.policy);
         Ok(field("role") == Some("master"))
     }
 }

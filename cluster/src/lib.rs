@@ -6,8 +6,10 @@
 //! floor first; begin with [`bus`].
 
 mod secret;
+mod shared_logs;
 mod order;
 mod epoch;
+mod key_print;
 mod marks;
 mod held;
 mod record;
@@ -43,8 +45,9 @@ mod tests;
 pub use account::Account;
 pub use bus::Bus;
 pub use door::{Door, NodeReport, NodeState, Publication, Reached, Shown, ShownNode};
+pub use key_print::KeyPrint;
 pub use limit_door::{ExactRequest, LimitDoor, RequestVerdict};
 pub use order::{How, Issuer, Order, What};
 pub use secret::{KeyHash, Secret};
-pub use settings::{EngineSettings, Sentinel, Settings};
+pub use settings::{EngineSettings, LogBounds, Sentinel, Settings};
 pub use zone::{Lasting, Limit, LimitKind, LimitedZone, Zone};

@@ -11,10 +11,10 @@ use crate::limit_script;
 use crate::order::Issuer;
 use crate::script;
 use crate::settings::Settings;
+use crate::shared_logs::SharedLogs;
 use millstream_conf::model::Level;
 use millstream_net::clock;
 use millstream_net::timer::pause;
-use millstream_telemetry::error_log::ErrorLogs;
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -28,7 +28,7 @@ pub(crate) struct Limiter {
     pub(crate) board: Arc<Board>,
     pub(crate) calls: mpsc::Receiver<Call>,
     pub(crate) ledgers: Vec<Ledger>,
-    pub(crate) log: ErrorLogs,
+    pub(crate) log: SharedLogs,
     pub(crate) stop: watch::Receiver<bool>,
 }
 

@@ -7,17 +7,17 @@ use crate::door::{Door, Given, Placed, View};
 use crate::engine::{self, Failure};
 use crate::journal::{Found, Journal};
 use crate::order::{How, Issuer, Order, What};
-use crate::peers::Peers;
+use crate::peers::{Peer, Peers};
 use crate::script::Place;
 use crate::secret::{Kind, Seal, random};
 use crate::settings::Settings;
+use crate::shared_logs::SharedLogs;
 use crate::zone::Zone;
 use millstream_conf::model::Level;
 use millstream_net::timer::pause;
 use millstream_net::{blocking, clock};
-use millstream_telemetry::error_log::ErrorLogs;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -38,7 +38,7 @@ pub(crate) struct Member {
     pub(crate) place: Place,
     pub(crate) zone: Arc<dyn Zone>,
     pub(crate) door: Arc<Door>,
-    pub(crate) log: ErrorLogs,
+    pub(crate) log: SharedLogs,
     pub(crate) journal: RefCell<Journal>,
     pub(crate) peers: RefCell<Peers>,
     /// Something is to be published.
@@ -60,6 +60,10 @@ pub(crate) struct Member {
     pub(crate) informed: Cell<Option<Instant>>,
     placed: RefCell<BTreeMap<u64, Vec<oneshot::Sender<Placed>>>>,
     complaint: RefCell<Option<(String, Instant)>>,
+    /// Nodes whose keys are made in another way.
+    strange: RefCell<BTreeSet<Issuer>>,
+    /// What the engine does when its memory is full, as it was last.
+    policy: RefCell<String>,
 }
 
 impl Member {
@@ -68,7 +72,7 @@ impl Member {
         settings: Arc<Settings>,
         zone: Arc<dyn Zone>,
         door: Arc<Door>,
-        log: ErrorLogs,
+        log: SharedLogs,
         stop: watch::Receiver<bool>,
     ) -> Result<Member, Failure> {
         let seal = settings.secret.seal(&settings.cluster, zone.name()).ok_or(Failure::NoRandom)?;
@@ -108,6 +112,8 @@ impl Member {
             informed: Cell::default(),
             placed: RefCell::default(),
             complaint: RefCell::default(),
+            strange: RefCell::default(),
+            policy: RefCell::default(),
         };
         match found {
             Found::Damaged => member.purge_zone("its journal cannot be read").await,
@@ -184,7 +190,12 @@ impl Member {
         let has_left = *self.stop.borrow();
         let beat = Beat {
             has_left,
-            ..Beat::of(&self.journal.borrow().held, &self.settings, (self.process, count), is_settled)
+            ..Beat::of(
+                &self.journal.borrow().held,
+                &self.settings,
+                (self.process, count),
+                (is_settled, self.door.keys()),
+            )
         };
         self.seal.close(Kind::Beat, &beat.encode())
     }
@@ -246,6 +257,40 @@ impl Member {
         self.purge_zone("another process has the same journal").await;
         drop(self.door.publish(What::All, How::Hard, false));
         Err(Failure::Twin)
+    }
+
+    /// Logs that the engine may remove entries by itself, when it begins to.
+    pub(crate) fn check_policy(&self, policy: &str) {
+        let before = self.policy.replace(policy.to_owned());
+        if policy != before && !policy.is_empty() && policy != "noeviction" {
+            self.write(
+                Level::Warn,
+                format_args!(
+                    "the engine may remove entries when its memory is full (maxmemory-policy {policy}), which purges the zone; set \
+                    maxmemory-policy noeviction"
+                ),
+            );
+        }
+    }
+
+    /// Logs nodes whose keys have become different from this one's.
+    pub(crate) fn compare_keys<'p>(&self, strange: impl Iterator<Item = (Issuer, &'p Peer)>) {
+        let mut known = self.strange.borrow_mut();
+        let mut now = BTreeSet::new();
+        for (issuer, peer) in strange {
+            now.insert(issuer);
+            if !known.contains(&issuer) {
+                self.write(
+                    Level::Warn,
+                    format_args!(
+                        "node {} has other keys: purges by URL, prefix or tag may miss what it has stored; make proxy_cache_key, \
+                        proxy_cache_tag and, with the default key, proxy_pass the same on every node",
+                        peer.beat.name
+                    ),
+                );
+            }
+        }
+        *known = now;
     }
 
     /// The name of another node, or what stands for it.

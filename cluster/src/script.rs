@@ -2,7 +2,7 @@
 //!
 //! | key of a zone | holds |
 //! | --- | --- |
-//! | `log` | a stream: entries `<epoch>-<sequence>`, each with one sealed order |
+//! | `log` | a stream: entries `<epoch>-<sequence>`, each with one sealed order and the bytes of the log up to it |
 //! | `sequence` | the number of the last entry |
 //! | `epoch` | see `epoch` |
 //! | `nodes` | a hash: issuer → its sealed beat |
@@ -17,17 +17,37 @@ use crate::epoch::Epoch;
 use crate::held::Cursor;
 use crate::order::Issuer;
 use crate::secret::{Kind, Secret, hexadecimal};
-use crate::settings::Settings;
+use crate::settings::{LogBounds, Settings};
 use redis::{Cmd, Value};
 use std::time::Duration;
 
+/// What exceeds the bound of bytes goes, the oldest first; without a number of bytes in the latest entry, which someone else has
+/// then written, all.
 const PUBLISH: &str = "\
-local epoch = redis.call('GET', KEYS[1])
+local epoch, entries, most = redis.call('GET', KEYS[1]), ARGV[2], tonumber(ARGV[3])
 if epoch ~= ARGV[1] then return redis.error_reply('STALEEPOCH another epoch has started') end
-local number, last = string.match(epoch, '^%d+'), 0
-for at = 3, #ARGV do
+local function upto(entry) return tonumber(entry[2][4]) or -1 end
+local number, last, total = string.match(epoch, '^%d+'), 0, 0
+local latest = redis.call('XREVRANGE', KEYS[3], '+', '-', 'COUNT', 1)[1]
+if latest then total = upto(latest) end
+if not (total >= 0 and total < 2 ^ 52) then
+  redis.call('XTRIM', KEYS[3], 'MAXLEN', 0)
+  total = 0
+end
+for at = 4, #ARGV do
   last = redis.call('INCR', KEYS[2])
-  redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[2], number .. '-' .. string.format('%.0f', last), 'o', ARGV[at])
+  total = total + #ARGV[at] + 64
+  local id = number .. '-' .. string.format('%.0f', last)
+  redis.call('XADD', KEYS[3], 'MAXLEN', '~', entries, id, 'o', ARGV[at], 'b', string.format('%.0f', total))
+end
+local function is_kept(entry) local size = upto(entry) return size <= total and size + most >= total end
+local oldest = redis.call('XRANGE', KEYS[3], '-', '+', 'COUNT', 1)
+while oldest[1] and not is_kept(oldest[1]) do
+  oldest = redis.call('XRANGE', KEYS[3], '-', '+', 'COUNT', 32)
+  local kept = 1
+  while kept < #oldest and not is_kept(oldest[kept]) do kept = kept + 1 end
+  if kept == 1 then break end
+  redis.call('XTRIM', KEYS[3], 'MINID', oldest[kept][1])
 end
 return last";
 
@@ -102,16 +122,16 @@ impl Place {
         Place { epoch, sequence, log, nodes }
     }
 
-    /// Adds sealed orders to the log of an epoch, which keeps at least `most` entries.
+    /// Adds sealed orders to the log of an epoch, which is kept within its bounds.
     pub(crate) async fn publish(
         &self,
         line: &mut Line,
         epoch: &Epoch,
-        most: u64,
+        most: LogBounds,
         sealed: &[Vec<u8>],
     ) -> Result<Published, Failure> {
         let mut command = eval(PUBLISH, &[&self.epoch, &self.sequence, &self.log]);
-        command.arg(epoch.to_string()).arg(most).arg(sealed);
+        command.arg(epoch.to_string()).arg(most.entries).arg(most.bytes).arg(sealed);
         match line.call(&command, CALL).await {
             Ok(value) => match u64::try_from(number(value)?) {
                 Ok(last) => Ok(Published::Upto(last)),

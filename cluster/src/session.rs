@@ -76,6 +76,7 @@ impl<'m> Session<'m> {
     pub(crate) async fn open(member: &'m Rc<Member>) -> Result<Session<'m>, Failure> {
         let mut line = member.line().await?;
         script::prove(&mut line, &member.settings).await?;
+        member.check_policy(&line.policy);
         let bell = Bell::hang(member, member.line().await?);
         let now = clock::now();
         Ok(Session {
@@ -307,6 +308,8 @@ impl<'m> Session<'m> {
                 });
         }
         member.informed.set(Some(now));
+        let others = peers.iter().filter(|(_, peer)| !peer.beat.has_left);
+        member.compare_keys(others.filter(|(_, peer)| peer.beat.keys != member.door.keys()));
         if !member.settings.has(Guard::ReplayFirst) {
             member.confirm(at);
         }

@@ -52,11 +52,20 @@ pub struct Settings {
     pub cut_off: Duration,
     /// Whether it serves what it has stored while it is cut off.
     pub serves: bool,
-    /// Entries of the log that are kept at least.
-    pub log: u64,
+    /// The same on every node.
+    pub log: LogBounds,
     /// What a test takes out, to see that it is missed.
     #[cfg(test)]
     pub(crate) without: Option<Guard>,
+}
+
+/// What the engine keeps of a zone's log. What was removed and not read makes a node purge its zone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogBounds {
+    /// The engine may keep some more, as long as they have few bytes.
+    pub entries: u64,
+    /// Of sealed orders, with 64 for each.
+    pub bytes: u64,
 }
 
 /// What keeps a purged response from being served.

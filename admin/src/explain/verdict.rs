@@ -117,7 +117,9 @@ fn with_entry(request: &Request, cache: &ProxyCache, sight: &Sight, entry: &Entr
             return Verdict::of(CacheStatus::Miss, why);
         }
     }
+    let is_cut_off = request.is_cut_off(cache, now);
     let why = match policy::may_use(lifetime, entry.age(now), request.fields(), cache, now) {
+        Usable::Yes if is_cut_off => None,
         Usable::Yes if entry.is_fresh(now) => {
             return Verdict::of(CacheStatus::Hit, "the stored response is fresh");
         }
@@ -128,20 +130,21 @@ fn with_entry(request: &Request, cache: &ProxyCache, sight: &Sight, entry: &Entr
             let why = "504: the request accepts only a stored response (only-if-cached), and this one is not usable";
             return Verdict::of(CacheStatus::Miss, why);
         }
-        Usable::Validate(why) => why,
+        Usable::Validate(why) => Some(why),
     };
     let why = match why {
-        Why::Stale => "the stored response is stale",
-        Why::AlwaysValidate => "the stored response requires validation at every use (no-cache)",
-        Why::NoCache => "the request has no-cache, and proxy_cache_client_control is on",
-        Why::MaxAge => {
+        None => "this node is cut off from its cluster, so it revalidates stored responses",
+        Some(Why::Stale) => "the stored response is stale",
+        Some(Why::AlwaysValidate) => "the stored response requires validation at every use (no-cache)",
+        Some(Why::NoCache) => "the request has no-cache, and proxy_cache_client_control is on",
+        Some(Why::MaxAge) => {
             "the stored response is older than the request's max-age, and proxy_cache_client_control is on"
         }
-        Why::MinFresh => {
+        Some(Why::MinFresh) => {
             "the stored response expires before the request's min-fresh, and proxy_cache_client_control is on"
         }
     };
-    let allowed = entry.may_serve_stale(StaleCause::Updating, cache, now);
+    let allowed = !is_cut_off && entry.may_serve_stale(StaleCause::Updating, cache, now);
     if allowed && sight.line.is_some() {
         return Verdict::of(
             CacheStatus::Updating,

@@ -3,7 +3,7 @@
 use super::engine::Engine;
 use super::node::{Node, Plan, block_on, tag, three};
 use super::until;
-use crate::{How, NodeState, What};
+use crate::{How, LogBounds, NodeState, What};
 use std::time::Duration;
 
 #[test]
@@ -51,7 +51,8 @@ fn a_node_that_was_killed_carries_out_what_it_missed_and_forgets_nothing_it_gave
 #[test]
 fn a_node_that_missed_a_trimmed_part_of_the_log_purges_its_zone() {
     let engine = Engine::start();
-    let mut nodes = three(&Plan { log: 200, ..Plan::of(&[engine.port]) });
+    let log = LogBounds { entries: 200, bytes: 1 << 30 };
+    let mut nodes = three(&Plan { log, ..Plan::of(&[engine.port]) });
     nodes[2].kill();
     for portion in 0..10 {
         (0..50).for_each(|at| nodes[0].give(&format!("tag {portion} {at}")));
@@ -60,6 +61,43 @@ fn a_node_that_missed_a_trimmed_part_of_the_log_purges_its_zone() {
     nodes[2].restart();
     nodes[2].is_confirmed();
     assert!(nodes[2].zone.has(&What::All) && !nodes[1].zone.has(&What::All));
+    assert!(nodes[2].purge("after").is_everywhere());
+}
+
+#[test]
+fn the_log_is_bounded_in_bytes_whatever_its_entries_say_of_themselves() {
+    let engine = Engine::start();
+    let log = LogBounds { entries: 1 << 20, bytes: 100_000 };
+    let mut nodes = three(&Plan { log, ..Plan::of(&[engine.port]) });
+    let length = || {
+        let text = engine.call(&["XLEN", &engine.keys("log")[0]]);
+        text.trim().trim_start_matches(':').parse::<u32>().expect("a number")
+    };
+    let give = |from: &Node, what: &str, times: u32| {
+        for at in 0..times {
+            match at % 10 {
+                // No more at a time than the log holds.
+                9 => assert!(from.purge(&format!("{what} {at}")).is_everywhere()),
+                _ => from.give(&format!("{what} {at}")),
+            }
+        }
+    };
+    give(&nodes[0], "short", 400);
+    assert_eq!(length(), 400, "they fit");
+    nodes[2].kill();
+    give(&nodes[0], &"long".repeat(1000), 30);
+    assert_eq!(length(), 25, "short ones went, and the first long ones");
+    let key = engine.keys("log").remove(0);
+    for damage in ["-1", "nan", "inf", "1e300", "junk"] {
+        let next = engine.call(&["INCR", &key.replace("log", "sequence")]);
+        let id = format!("1-{}", next.trim().trim_start_matches(':'));
+        engine.call(&["XADD", &key, &id, "o", "garbage", "b", damage]);
+        give(&nodes[0], &format!("{damage} {}", "after".repeat(800)), 30);
+        assert!(length() <= 30, "{damage}: {}", length());
+    }
+    nodes[2].restart();
+    nodes[2].is_confirmed();
+    assert!(nodes[2].zone.has(&What::All), "what it missed is unknown");
     assert!(nodes[2].purge("after").is_everywhere());
 }
 

@@ -2,7 +2,7 @@
 
 use super::until;
 use crate::settings::Guard;
-use crate::{Bus, Door, EngineSettings, How, Lasting, Reached, Secret, Settings, What, Zone};
+use crate::{Bus, Door, EngineSettings, How, Lasting, LogBounds, Reached, Secret, Settings, What, Zone};
 use millstream_conf::model::PeerAddress;
 use millstream_net::clock;
 use millstream_telemetry::error_log::ErrorLogs;
@@ -53,7 +53,7 @@ pub(super) struct Plan {
     pub(super) ports: Vec<u16>,
     pub(super) secret: &'static [u8],
     pub(super) cut_off: Duration,
-    pub(super) log: u64,
+    pub(super) log: LogBounds,
     pub(super) without: Option<Guard>,
     /// At the engine: a user and its password.
     pub(super) account: Option<(&'static str, &'static str)>,
@@ -65,7 +65,7 @@ impl Plan {
             ports: ports.to_vec(),
             secret: b"the secret of the tests",
             cut_off: Duration::from_millis(900),
-            log: 65_536,
+            log: LogBounds { entries: 65_536, bytes: 64 * 1024 * 1024 },
             without: None,
             account: None,
         }

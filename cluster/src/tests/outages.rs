@@ -107,8 +107,7 @@ fn an_engine_that_asks_for_a_password_is_reported() {
 
 #[test]
 fn a_user_of_the_engine_needs_the_rights_that_the_manual_names_and_no_others() {
-    let rights =
-        "on >hidden ~ms:* +eval +xrange +xread +setnx +get +info +incr +xadd +hset +hgetall +hget +hdel +set";
+    let rights = "on >hidden ~ms:* +eval +xrange +xread +setnx +get +info +incr +xadd +xrevrange +xtrim +hset +hgetall +hget +hdel +set";
     let words: Vec<&str> = ["--user", "ms"].into_iter().chain(rights.split(' ')).collect();
     let engine = Engine::with(&words);
     let nodes = three(&Plan { account: Some(("ms", "hidden")), ..Plan::of(&[engine.port]) });

@@ -60,6 +60,7 @@ fn cached<'a>(level: &'a Level, settings: &'a Settings) -> Option<Cached<'a>> {
 /// Call it only for an http block without errors: what is missing may otherwise be what is wrong.
 pub fn whole(http: &Http, reading: &mut Reading<'_>) {
     unused_zones::advise(reading);
+    unused_zones::advise_clusters(reading);
     unobeyed::advise(&http.locations, reading);
     grpc_over_http1::advise(http, reading);
     members::advise(http, reading);

@@ -1,4 +1,5 @@
-//! A zone that nothing is cached in: `proxy_cache_path … keys_zone=api:10m;` without `proxy_cache api;`.
+//! A zone that nothing is cached in: `proxy_cache_path … keys_zone=api:10m;` without `proxy_cache api;`. A cluster in which nothing takes
+//! part.
 
 use crate::reading::Reading;
 
@@ -16,5 +17,22 @@ pub(super) fn advise(reading: &mut Reading<'_>) {
             .help(format!(
                 "remove it, or write proxy_cache {name}; in the location whose responses are the same for every client"
             ));
+    }
+}
+
+/// A cluster does nothing by itself, and the zones are easily forgotten.
+pub(super) fn advise_clusters(reading: &mut Reading<'_>) {
+    let declared = &reading.declared;
+    let limits = declared.request_zones.iter().map(|zone| &zone.zone);
+    let limits = limits.chain(declared.connection_zones.iter().map(|zone| &zone.zone));
+    let caches = declared.cache_zones.iter().filter_map(|zone| Some(&zone.cluster.as_ref()?.0));
+    let used: Vec<&String> =
+        limits.filter_map(|zone| Some(&zone.sync.as_ref()?.cluster)).chain(caches).collect();
+    let unused = declared.clusters.iter().filter(|cluster| !used.contains(&&cluster.name));
+    let unused: Vec<_> = unused.map(|cluster| (cluster.span, cluster.name.clone())).collect();
+    for (span, name) in unused {
+        reading.diagnostics.warning(span, format!("nothing takes part in the cluster \"{name}\"")).help(format!(
+            "add cluster={name} to proxy_cache_path for purges on all nodes, or sync to limit_req_zone for limits of all nodes"
+        ));
     }
 }

@@ -95,6 +95,15 @@ fn declare(directive: &Directive, reading: &mut Reading<'_>) {
             "write a file with at least 16 random characters, as in secret /etc/millstream/cluster.key;",
         );
     }
+    if cluster.trusted.is_some() && !cluster.secured {
+        reading
+            .diagnostics
+            .warning(
+                directive.span,
+                "\"trusted_certificate\" has no effect, because the connection is not encrypted",
+            )
+            .help("add tls on;");
+    }
     let message = format!("duplicate cluster \"{}\"", cluster.name);
     if reading.declare(Kind::Cluster, &cluster.name, directive.span, message) {
         reading.declared.clusters.push(cluster);

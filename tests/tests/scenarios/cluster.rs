@@ -105,9 +105,13 @@ pub(crate) fn fill(nodes: &[Server], path: &str, version: u64) {
     }
 }
 
-/// Purges by the API: a key in its zone, everything else in all zones.
+/// Purges by the API: a key or everything in its zone, a tag in all zones.
 pub(crate) fn purge(node: &Server, body: &str) -> Answer {
-    let path = if body.contains("\"key") { "/api/9/http/caches/one/purge" } else { "/api/9/purge" };
+    let path = if body.contains("\"key") || body.contains("\"all") {
+        "/api/9/http/caches/one/purge"
+    } else {
+        "/api/9/purge"
+    };
     let length = body.len();
     node.ask(format!(
         "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
@@ -322,16 +326,33 @@ fn a_reload_keeps_the_cluster_and_one_that_changes_it_starts_it_anew() {
     let (engine, versions) = (Engine::start(), Versions::start());
     let nodes = three(&engine, &versions, "2s");
     fill(&nodes, "/x", 1);
-    nodes[0].reload();
-    assert_eq!(get(&nodes[0], "/x").1, "HIT");
-    assert_eq!(states(&purge(&nodes[1], "{\"tags\":\"versions\"}")), "b in_force, a in_force, c in_force");
     let zone = format!("{}/cache", nodes[0].prefix().path().display());
     let (address, origin) = (engine.address(), versions.origin.address());
-    nodes[0].rewrite(
-        TEMPLATE,
-        &[("ZONE", &zone), ("ENGINE", &address), ("NODE", "renamed"), ("CUT_OFF", "3s"), ("ORIGIN", &origin)],
-    );
-    nodes[0].reload();
+    let changed = |text: &str, name: &str, cut_off: &str| {
+        let values = [
+            ("ZONE", &*zone),
+            ("ENGINE", &address),
+            ("NODE", name),
+            ("CUT_OFF", cut_off),
+            ("ORIGIN", &origin),
+        ];
+        nodes[0].rewrite(text, &values);
+        nodes[0].reload();
+    };
+    let elsewhere = TEMPLATE.replace("error_log", "error_log @DIR@/later.log notice; error_log");
+    changed(&elsewhere, "a", "2s");
+    assert_eq!(get(&nodes[0], "/x").1, "HIT");
+    assert_eq!(states(&purge(&nodes[1], "{\"tags\":\"versions\"}")), "b in_force, a in_force, c in_force");
+    changed(&elsewhere.replace("proxy_cache_key $host$uri", "proxy_cache_key $uri"), "a", "2s");
+    for (purged, expected) in [
+        ("{\"key_prefix\":\"localhost/\"}", "b in_force, a other_keys, c in_force"),
+        ("{\"all\":true}", "b in_force, a in_force, c in_force"),
+    ] {
+        wait::until("the others know its keys", || states(&purge(&nodes[1], purged)) == expected);
+    }
+    let later = || nodes[0].prefix().read("later.log");
+    wait::until("it is logged where it is wanted now", || later().contains("node b has other keys"));
+    changed(TEMPLATE, "renamed", "3s");
     wait::until("it is confirmed again", || {
         state(&nodes[0])["node"] == "renamed" && is_confirmed(&nodes[0], 2)
     });

@@ -78,7 +78,7 @@ fn purge(node: &Server, path: &str) -> (u16, String) {
 }
 
 /// Two nodes that purge each other and share a limit; `key` is another one for each use of an engine.
-fn works(lines: &str, key: &str) {
+fn works(lines: &str, key: &str) -> [Server; 2] {
     let versions = Versions::start();
     let nodes = ["a", "b"].map(|name| node(name, lines, &versions));
     for node in &nodes {
@@ -98,6 +98,7 @@ fn works(lines: &str, key: &str) {
     for node in &nodes {
         assert!(!node.log().contains("responds with an error"), "{lines}: {}", node.log());
     }
+    nodes
 }
 
 fn openssl(prefix: &Prefix, arguments: &[&str]) {
@@ -158,8 +159,16 @@ fn the_engine_is_reached_by_a_socket() {
     skip_on_nginx!();
     let prefix = Prefix::new();
     let socket = prefix.join("engine.sock").display().to_string();
-    let _engine = Engine::with(&["--unixsocket", &socket, "--unixsocketperm", "777"]);
-    works(&format!("server unix:{socket};"), "a");
+    let _engine = Engine::with(&[
+        "--unixsocket",
+        &socket,
+        "--unixsocketperm",
+        "777",
+        "--maxmemory-policy",
+        "allkeys-lru",
+    ]);
+    let [node, _] = works(&format!("server unix:{socket};"), "a");
+    assert!(node.log().contains("set maxmemory-policy noeviction"), "{}", node.log());
 }
 
 #[test]
@@ -167,7 +176,7 @@ fn the_engine_is_reached_with_a_password_and_with_an_acl_user_that_has_few_right
     skip_on_nginx!();
     let prefix = Prefix::new();
     let password = prefix.write("password", "the password\n").display().to_string();
-    let rights = "on ~ms:* &ms:* +eval +xrange +xread +setnx +get +info +incr +xadd +hset +hgetall +hget +hdel +set +time +pexpire";
+    let rights = "on ~ms:* &ms:* +eval +xrange +xread +setnx +get +info +incr +xadd +xrevrange +xtrim +hset +hgetall +hget +hdel +set +time +pexpire";
     let mut options = vec!["--requirepass", "the password", "--user", "millstream", ">p@ss"];
     options.extend(rights.split(' '));
     let engine = Engine::with(&options);

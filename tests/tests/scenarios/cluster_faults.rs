@@ -27,6 +27,11 @@ fn linked(engine: &Engine, versions: &Versions, [near, far]: [&str; 2]) -> ([Ser
     (nodes, relay)
 }
 
+fn explained(node: &Server) -> serde_json::Value {
+    let port = node.port();
+    node.get(&format!("/api/9/explain?url=http://localhost:{port}/x")).json()
+}
+
 #[test]
 fn partition_a_node_revalidates_after_cut_off_and_serves_nothing_that_was_purged_on_its_return() {
     skip_on_nginx!();
@@ -36,6 +41,8 @@ fn partition_a_node_revalidates_after_cut_off_and_serves_nothing_that_was_purged
     fill(&nodes, "/kept", 1);
     relay.set(Link::Cut);
     wait::until("it is cut off", || is_cut_off(&nodes[2]));
+    let seen = explained(&nodes[2])["now"].clone();
+    assert!(seen["why"].as_str().is_some_and(|why| why.starts_with("this node is cut off")), "{seen}");
     let version = versions.next();
     let report = nodes[0].request("PURGE", "/x", &[("Host", "localhost")]);
     assert_eq!(states(&report), "a in_force, b in_force, c cut_off");
@@ -228,10 +235,6 @@ fn explain_and_the_metrics_tell_whose_purge_it_was() {
     skip_on_nginx!();
     let (engine, versions) = (Engine::start(), Versions::start());
     let nodes = three(&engine, &versions, "2s");
-    let explained = |node: &Server| {
-        let port = node.port();
-        node.get(&format!("/api/9/explain?url=http://localhost:{port}/x")).json()
-    };
     for body in [TAG, "{\"key_prefix\":\"localhost/\"}", "{\"key\":\"localhost/x\"}"] {
         fill(&nodes, "/x", 1);
         purge(&nodes[0], body);

@@ -26,7 +26,7 @@ pub enum WaitFor {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeOutcome {
     pub node: String,
-    /// `in_force`, `waiting` or `cut_off`.
+    /// `in_force`, `waiting`, `cut_off` or `other_keys`.
     pub state: String,
     /// For how long it has been cut off.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,7 +74,8 @@ fn rank(state: NodeState) -> u8 {
     match state {
         NodeState::InForce => 0,
         NodeState::CutOff(_) => 1,
-        NodeState::Waiting => 2,
+        NodeState::OtherKeys => 2,
+        NodeState::Waiting => 3,
     }
 }
 
@@ -82,6 +83,7 @@ fn outcome(node: String, state: NodeState) -> NodeOutcome {
     let (state, seconds) = match state {
         NodeState::InForce => ("in_force", None),
         NodeState::Waiting => ("waiting", None),
+        NodeState::OtherKeys => ("other_keys", None),
         NodeState::CutOff(silent) => ("cut_off", Some(silent.as_secs())),
     };
     NodeOutcome { node, state: state.to_owned(), seconds }
