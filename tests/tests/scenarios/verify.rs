@@ -125,6 +125,22 @@ fn a_planted_leak_is_found_within_a_thousand_hits_and_the_cache_is_off_within_a_
 }
 
 #[test]
+fn a_client_that_is_refused_what_everyone_gets_turns_no_cache_off() {
+    skip_on_nginx!();
+    let origin = Origin::start(|request| match cookie(request).as_str() {
+        "user=unknown" => answer(401, &[], b"no such user"),
+        _ => answer(200, &[SHARED], b"for all"),
+    });
+    let server = start(&origin, "$uri", ALWAYS);
+    get(&server, "/a", "user=known");
+    wait::until("it is checked", || {
+        assert_eq!(get(&server, "/a", "user=unknown").text(), "for all");
+        verified(&server, "same") >= 20.0
+    });
+    assert_eq!((verified(&server, "leak"), figure(&server, "millstream_cache_verify_off")), (0.0, 0.0));
+}
+
+#[test]
 fn a_check_asks_with_the_clients_own_request_or_as_no_one_and_never_as_another_client() {
     skip_on_nginx!();
     let origin = leaking();

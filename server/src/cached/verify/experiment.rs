@@ -6,7 +6,8 @@
 //! own = stored but for what differs in own ─ noise
 //! own = bare ────────────────────────────── stale: this is what everybody gets now
 //! own ≠ bare, each the same in all rounds ── leak: the response depends on something that the key lacks
-//! own refused (401, 403), stored not ─────── leak: this client would have got nothing
+//! own refused (4xx), bare = stored ───────── same: what was served is public, and the client sent something wrong
+//! own refused (401, 403), bare ≠ stored ──── leak: this client would have got nothing
 //! ```
 //! A content that changes meanwhile, or servers that disagree, make one of the responses differ from its own kind, so there
 //! are several rounds before a leak is found. Before: `asking`; next: `verify`, which acts on it.
@@ -80,6 +81,10 @@ impl Experiment {
         if self.noise.explains(&self.stored, &self.own) {
             return found(CheckResult::Noise);
         }
+        // Anyone could send a bad token, and with it turn the cache off for all.
+        if (400..500).contains(&self.own.status()) && self.noise.explains(&self.stored, &bare) {
+            return found(CheckResult::Same);
+        }
         let is_refused = matches!(self.own.status(), 401 | 403) && self.stored.status() < 400;
         if !is_refused && self.noise.explains(&self.own, &bare) {
             return found(CheckResult::Stale);
@@ -151,7 +156,11 @@ mod tests {
             (&c1, &b2, &[(&b3, &x3), (&b4, &x4), (&b4, &x4)], Some(CheckResult::Leak)),
             // Refused.
             (a, "403", &[("403", "403"), ("403", "403"), ("403", "403")], Some(CheckResult::Leak)),
-            (a, "401", &[("401", a), ("401", a), ("401", a)], Some(CheckResult::Leak)),
+            (a, "401", &[("401", b), ("401", b), ("401", b)], Some(CheckResult::Leak)),
+            // For what it sent: everyone else gets what was served.
+            (a, "401", &[("401", a)], Some(CheckResult::Same)),
+            (a, "400", &[("400", a)], Some(CheckResult::Same)),
+            (timed.0, "401", &[("401", timed.1)], Some(CheckResult::Same)),
             // The content changed meanwhile, or servers disagree.
             (a, b, &[(b, c), (c, c)], Some(CheckResult::Noise)),
             (a, b, &[(b, c), (b, c), (b, d)], Some(CheckResult::Noise)),
