@@ -38,7 +38,7 @@ pub(crate) struct ClusteredZone {
 #[derive(Debug, Serialize)]
 struct ClusterNode {
     node: String,
-    /// `connected`, `other_keys` or `cut_off`, as far as this node knows.
+    /// `connected`, `different_keys` or `cut_off`, as far as this node knows.
     state: &'static str,
     id: String,
     sequence: u64,
@@ -118,7 +118,7 @@ fn node(shown: ShownNode) -> ClusterNode {
         node: shown.name,
         state: match shown.cut_off {
             Some(_) => "cut_off",
-            None if shown.has_other_keys => "other_keys",
+            None if shown.has_different_keys => "different_keys",
             None => "connected",
         },
         id: shown.id,

@@ -91,7 +91,7 @@ pub enum SignalName {
 
 /// The end of the help and of the manual page.
 pub const EXAMPLES: &str = "\
-millstream serve http://127.0.0.1:8000   puts a cache in front of an API, no file needed
+millstream serve http://127.0.0.1:8000   puts a cache in front of an API
 millstream -c nginx.conf -t               checks a configuration
 millstream -c nginx.conf                  runs it";
 
@@ -122,7 +122,7 @@ struct Line {
     /// Directives of the main context, read before the file
     #[arg(short = 'g', value_name = "DIRECTIVES")]
     globals: Option<String>,
-    /// Check the configuration and exit (with -v, also list what has no effect here)
+    /// Check the configuration and exit (with -v, also list what has no effect)
     #[arg(short = 't')]
     test: bool,
     /// Check the configuration, print its files and exit
@@ -218,13 +218,13 @@ pub struct Purge {
     /// Purge only in this cache zone
     #[arg(long, value_name = "NAME")]
     pub zone: Option<String>,
-    /// Purge everything in the zone
+    /// Purge everything in the zone (with --zone)
     #[arg(long)]
     pub all: bool,
     /// Mark responses stale instead of removing them
     #[arg(long)]
     pub soft: bool,
-    /// Wait until all nodes of the cluster have purged, or only this one
+    /// Wait until all nodes have purged (default), or only this one
     #[arg(long, value_name = "all|here", default_value = "all", hide_default_value = true)]
     pub wait: NodesAwaited,
     #[command(flatten)]

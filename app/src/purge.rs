@@ -73,7 +73,7 @@ fn body(purge: &Purge) -> Result<PurgeBody, String> {
 
 /// One line each. A URL has several keys; if none had entries, one of them is listed.
 fn told(report: &PurgeReport) -> String {
-    let did = if report.soft { "made stale" } else { "purged" };
+    let did = if report.soft { "marked stale" } else { "purged" };
     let notes: String = report.notes.iter().map(|note| format!("{note}\n")).collect();
     let was_there = |done: &Done| done.in_memory != Some(false) || done.on_disk != Some(false);
     if let Some(first) = report.purged.first().filter(|_| report.found_nothing()) {
@@ -97,15 +97,17 @@ fn told(report: &PurgeReport) -> String {
         _ => String::new(),
     };
     let has = |state: &str| report.nodes.iter().any(|node| node.state == state);
-    let other_keys = match has("other_keys") {
-        true => "a node with other keys may go on serving it: purge there too, or make its keys the same\n",
+    let different_keys = match has("different_keys") {
+        true => {
+            "a node with different keys may go on serving it: purge there too, or make its keys the same\n"
+        }
         false => "",
     };
-    let pending = match has("waiting") {
-        true => "not in force on all nodes yet: the others follow when they reach the engine\n",
+    let pending = match report.is_pending() && (has("waiting") || other_keys.is_empty()) {
+        true => "pending: the other nodes purge as soon as they are reached\n",
         false => "",
     };
-    purged + &absent + &nodes(&report.nodes) + other_keys + pending + &notes
+    purged + &absent + &nodes(&report.nodes) + different_keys + pending + &notes
 }
 
 /// Empty without a cluster.
@@ -116,7 +118,7 @@ fn nodes(nodes: &[NodeOutcome]) -> String {
     let state = |node: &NodeOutcome| match (node.state.as_str(), node.seconds) {
         ("in_force", _) => format!("{} in force", node.node),
         ("cut_off", Some(seconds)) => format!("{} cut off for {seconds} s", node.node),
-        ("other_keys", _) => format!("{} has other keys", node.node),
+        ("different_keys", _) => format!("{} has different keys", node.node),
         _ => format!("{} not confirmed yet", node.node),
     };
     format!("nodes: {}\n", nodes.iter().map(state).collect::<Vec<_>>().join(", "))

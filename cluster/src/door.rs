@@ -102,7 +102,7 @@ pub enum NodeState {
     /// It confirms every response with the upstream until it is back and has carried the order out.
     CutOff(Duration),
     /// Its keys or tags are made in another way, so it may have stored what the order names under another one.
-    OtherKeys,
+    DifferentKeys,
 }
 
 /// How far an order came.
@@ -119,7 +119,7 @@ pub struct Reached {
 impl Reached {
     /// Whether no node serves what it is about any more.
     pub fn is_everywhere(&self) -> bool {
-        self.is_final() && self.nodes.iter().all(|node| node.state != NodeState::OtherKeys)
+        self.is_final() && self.nodes.iter().all(|node| node.state != NodeState::DifferentKeys)
     }
 
     /// Whether there is nothing to wait for.
@@ -214,7 +214,7 @@ impl Door {
             lag: view.head.saturating_sub(peer.beat.sequence),
             sequence: peer.beat.sequence,
             cut_off: view.at.and_then(|at| peer.cut_off(at)),
-            has_other_keys: peer.beat.keys != self.keys(),
+            has_different_keys: peer.beat.keys != self.keys(),
             silent: peer.silent(now),
         };
         let mut nodes: Vec<ShownNode> = view.peers.iter().map(shown).collect();
@@ -275,8 +275,8 @@ pub struct ShownNode {
     /// Entries that it has not carried out yet.
     pub lag: u64,
     pub cut_off: Option<Duration>,
-    /// Its keys or tags are made in another way: see [`NodeState::OtherKeys`].
-    pub has_other_keys: bool,
+    /// Its keys or tags are made in another way: see [`NodeState::DifferentKeys`].
+    pub has_different_keys: bool,
     pub silent: Duration,
 }
 
@@ -353,7 +353,7 @@ impl Door {
         let view = self.view.borrow();
         let is_current = placed.is_none_or(|placed| view.at.is_some_and(|at| at >= placed.at));
         let state = |peer: &Peer| match placed {
-            _ if by_name && peer.beat.keys != self.keys() => NodeState::OtherKeys,
+            _ if by_name && peer.beat.keys != self.keys() => NodeState::DifferentKeys,
             Some(placed) if peer.beat.has(placed.issuer, placed.number) => NodeState::InForce,
             _ if !is_current => NodeState::Waiting,
             _ => view.at.and_then(|at| peer.cut_off(at)).map_or(NodeState::Waiting, NodeState::CutOff),

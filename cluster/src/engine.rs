@@ -45,18 +45,18 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Connect(error) => write!(f, "cannot connect: {error}"),
-            Failure::Elapsed => f.write_str("the engine does not respond in time"),
-            Failure::Refused(error) => write!(f, "the engine responds with an error: {error}"),
-            Failure::Broken(error) => write!(f, "the connection is lost: {error}"),
+            Failure::Elapsed => f.write_str("the engine timed out"),
+            Failure::Refused(error) => write!(f, "the engine returned an error: {error}"),
+            Failure::Broken(error) => write!(f, "connection lost: {error}"),
             Failure::Strange(what) => write!(f, "unexpected response: {what}"),
             Failure::NoPrimary => f.write_str("none of the servers is a primary"),
             Failure::OtherSecret => f.write_str(
-                "the nodes of this cluster have another secret; make the file of \"secret\" the same on every node",
+                "the other nodes have a different secret; use the same \"secret\" file on every node",
             ),
             Failure::Twin => f.write_str(
                 "another process has the same journal, as after the cache directory was copied; this node continues as a new one",
             ),
-            Failure::NoRandom => f.write_str("the system gives no random bytes"),
+            Failure::NoRandom => f.write_str("the system has no random bytes"),
             Failure::Journal(error) => write!(f, "the journal cannot be written: {error}"),
         }
     }

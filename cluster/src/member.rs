@@ -116,7 +116,7 @@ impl Member {
             policy: RefCell::default(),
         };
         match found {
-            Found::Damaged => member.purge_zone("its journal cannot be read").await,
+            Found::Damaged => member.purge_zone(Level::Error, "its journal cannot be read").await,
             Found::Copy(orders) => {
                 for order in orders {
                     let lasting = member.zone.carry_out(&order.what, order.how);
@@ -226,10 +226,10 @@ impl Member {
                 self.show(|view| view.cut_off_since = is_cut_off.then(clock::now));
                 let (level, what) = match is_cut_off {
                     true if self.settings.serves => {
-                        (Level::Error, "cut off: stored responses are served, perhaps purged ones")
+                        (Level::Error, "cut off: stored responses are served, even purged ones")
                     }
                     true => (Level::Error, "cut off: stored responses are revalidated with the upstream"),
-                    false => (Level::Notice, "confirmed"),
+                    false => (Level::Notice, "up to date: stored responses are served"),
                 };
                 self.write(level, format_args!("{what}"));
             }
@@ -254,7 +254,7 @@ impl Member {
             journal.rewrite().map_err(Failure::Journal)?;
         }
         self.placed.borrow_mut().clear();
-        self.purge_zone("another process has the same journal").await;
+        self.purge_zone(Level::Error, "another process has the same journal").await;
         drop(self.door.publish(What::All, How::Hard, false));
         Err(Failure::Twin)
     }
@@ -266,7 +266,7 @@ impl Member {
             self.write(
                 Level::Warn,
                 format_args!(
-                    "the engine may remove entries when its memory is full (maxmemory-policy {policy}), which purges the zone; set \
+                    "the engine may evict keys when its memory is full (maxmemory-policy {policy}), which purges the zone; set \
                     maxmemory-policy noeviction"
                 ),
             );
@@ -283,7 +283,7 @@ impl Member {
                 self.write(
                     Level::Warn,
                     format_args!(
-                        "node {} has other keys: purges by URL, prefix or tag may miss what it has stored; make proxy_cache_key, \
+                        "node {} has different keys: purges by URL, prefix or tag may miss what it has stored; make proxy_cache_key, \
                         proxy_cache_tag and, with the default key, proxy_pass the same on every node",
                         peer.beat.name
                     ),
@@ -300,8 +300,8 @@ impl Member {
     }
 
     /// Purges the zone: nothing that was stored until now is served any more.
-    pub(crate) async fn purge_zone(&self, why: &str) {
-        self.write(Level::Error, format_args!("{why}; the zone is purged"));
+    pub(crate) async fn purge_zone(&self, level: Level, why: &str) {
+        self.write(level, format_args!("{why}; the zone is purged"));
         self.door.account().note_zone_purge();
         let lasting = self.zone.carry_out(&What::All, How::Hard);
         self.lasts(lasting.await);
@@ -311,7 +311,7 @@ impl Member {
         if let Err(error) = carried_out {
             self.write(
                 Level::Error,
-                format_args!("an order is in force, but would be lost at a restart: {error}"),
+                format_args!("a purge is in force, but will not survive a restart: {error}"),
             );
         }
     }

@@ -112,8 +112,11 @@ impl Session<'_> {
                 false => marks.turn(order.issuer, order.number),
             };
             if turn == Turn::Gap && member.settings.has(Guard::DenseNumbers) {
-                batch.gap =
-                    Some(format!("orders of node {} are missing before {}", order.issuer, order.number));
+                batch.gap = Some(format!(
+                    "purges of node {} before number {} are missing",
+                    member.name_of(order.issuer),
+                    order.number
+                ));
             }
             if turn != Turn::Known {
                 let begun = clock::wall().unix_milliseconds();
@@ -137,7 +140,7 @@ impl Session<'_> {
             self.meet_garbage().await;
         }
         if let Some(gap) = &batch.gap {
-            member.purge_zone(gap).await;
+            member.purge_zone(Level::Error, gap).await;
         }
         for lasting in batch.lasting {
             member.lasts(lasting.await);
@@ -176,6 +179,7 @@ impl Session<'_> {
         member.owes_purge.set(false);
         member
             .purge_zone(
+                Level::Error,
                 "an entry of the log cannot be opened: it was written with another secret or is damaged",
             )
             .await;

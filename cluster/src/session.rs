@@ -245,8 +245,8 @@ impl<'m> Session<'m> {
         let is_empty = is_first && seen.head == 0;
         if !is_known && !is_empty {
             let why = match is_first {
-                true => "this node joins",
-                false => "more than one change of the engine was missed",
+                true => (Level::Notice, "this node joins"),
+                false => (Level::Error, "more than one change of the engine was missed"),
             };
             self.start_over(why, number, seen).await;
         }
@@ -257,10 +257,10 @@ impl<'m> Session<'m> {
 
     /// Purges the zone in place of the entries up to the head, which are unknown. Call it with what was seen
     /// before.
-    pub(crate) async fn start_over(&mut self, why: &str, epoch: u64, seen: &Seen) {
+    pub(crate) async fn start_over(&mut self, (level, why): (Level, &str), epoch: u64, seen: &Seen) {
         let member = self.member;
         if member.zone.directory().is_some() || member.journal.borrow().held.cursor != Cursor::default() {
-            member.purge_zone(why).await;
+            member.purge_zone(level, why).await;
         }
         let mut journal = member.journal.borrow_mut();
         let published: Vec<(Issuer, u64)> =
@@ -279,7 +279,7 @@ impl<'m> Session<'m> {
         if self.agrees(&seen)
             && let Some(number) = number
         {
-            self.start_over(why, number, &seen).await;
+            self.start_over((Level::Error, why), number, &seen).await;
         }
         Ok(())
     }

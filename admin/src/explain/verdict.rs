@@ -49,8 +49,8 @@ pub(super) fn of(
     match usage {
         Use::None => Verdict::past("responses to this method are not cached here"),
         Use::Past => Verdict::past(
-            "the request has a body or an upgrade to another protocol, its Connection names a field, its key is too long, \
-                 or a credential of the client determines the URL sent to the upstream and the key does not contain that URL",
+            "one of these applies: the request has a body or an upgrade to another protocol; its Connection names a field; its key is too long; \
+                 a credential of the client determines the URL sent to the upstream and the key does not contain that URL",
         ),
         Use::Off => Verdict::of(CacheStatus::Bypass, turned_off(request, cache, now)),
         Use::Bypass(_) => {
@@ -205,22 +205,22 @@ fn without_entry(cache: &ProxyCache, (sight, origins): (&Sight, Origins<'_>), no
 fn latest(sight: &Sight, origins: Origins<'_>) -> Option<(i64, String)> {
     // Of another request, perhaps: this one's answer may well be stored.
     let refused = sight.refused.map(|refused| {
-        (refused.at, format!("the last response was not stored, @, because {}", refused.reason.text()))
+        (refused.at, format!("@, the last response was not stored because {}", refused.reason.text()))
     });
     let failed = sight
         .failed
-        .map(|(at, status)| (at, format!("the upstream failed, @: {status} ({})", encode::reason(status))));
+        .map(|(at, status)| (at, format!("@, the upstream failed: {status} ({})", encode::reason(status))));
     if !sight.entries.is_empty() {
         // Something is stored for others, so these alone can be about this one.
         return [refused, failed].into_iter().flatten().max_by_key(|(at, _)| *at);
     }
     let removed = sight.purge.as_ref().filter(|ruling| ruling.how == How::Hard);
     let removed = removed
-        .map(|ruling| (ruling.at, format!("a purge{}, @, removed it", on_node(origins.of_purge(ruling)))));
+        .map(|ruling| (ruling.at, format!("@, a purge{} removed it", on_node(origins.of_purge(ruling)))));
     let invalidated = sight.invalidated_at.map(|at| {
         let node = on_node(origins.of_change(at));
         let why = format!(
-            "a request with an unsafe method (POST, PUT, DELETE …){node}, @, invalidated it (RFC 9111 §4.4)"
+            "@, a request with an unsafe method (POST, PUT, DELETE …){node} invalidated it (RFC 9111 §4.4)"
         );
         (at, why)
     });

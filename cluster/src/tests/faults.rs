@@ -177,7 +177,7 @@ fn a_node_with_another_secret_stays_cut_off_and_does_not_disturb_the_others() {
     let nodes = three(&plan);
     let other = Node::start("d", &Plan { secret: b"another secret of 16", ..plan });
     until("it complains", || {
-        other.door().shown().failure.is_some_and(|failure| failure.contains("another secret"))
+        other.door().shown().failure.is_some_and(|failure| failure.contains("a different secret"))
     });
     assert!(other.is_cut_off());
     assert!(nodes[0].purge("x").is_everywhere());

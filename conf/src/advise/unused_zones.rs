@@ -31,8 +31,8 @@ pub(super) fn advise_clusters(reading: &mut Reading<'_>) {
     let unused = declared.clusters.iter().filter(|cluster| !used.contains(&&cluster.name));
     let unused: Vec<_> = unused.map(|cluster| (cluster.span, cluster.name.clone())).collect();
     for (span, name) in unused {
-        reading.diagnostics.warning(span, format!("nothing takes part in the cluster \"{name}\"")).help(format!(
-            "add cluster={name} to proxy_cache_path for purges on all nodes, or sync to limit_req_zone for limits of all nodes"
+        reading.diagnostics.warning(span, format!("no zone uses the cluster \"{name}\"")).help(format!(
+            "add cluster={name} to proxy_cache_path for purges on all nodes, or sync to limit_req_zone or limit_conn_zone for common limits"
         ));
     }
 }

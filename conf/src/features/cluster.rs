@@ -46,9 +46,9 @@ pub const ROWS: &[Row] = &[
         `sentinel name address;` asks Redis Sentinel for the primary instead. `secret file;` names a file with the secret of the cluster, the \
         same on every node: what is stored in the engine is encrypted and authenticated with it. `user name;` and `password file;` \
         authenticate to the engine; `tls on;` encrypts the connection, with `trusted_certificate file;` instead of the system's CA \
-        certificates. `node name;` is the name of this node (the host name). A request waits for the engine for at most `timeout` (5ms). A node \
-        that has not been able to confirm for `cut_off` (10s) that it knows all purges revalidates stored responses until it can; with \
-        `cut_off time serve;` it serves them.",
+        certificates. `node name;` is the name of this node (the host name). A request waits for the engine for at most `timeout` (5ms). After \
+        `cut_off` (10s) without confirmation that it knows all purges, a node revalidates stored responses; with `cut_off time serve;` it \
+        serves them.",
         Apply::DeclareLines(declare)),
 ];
 
@@ -91,9 +91,9 @@ fn declare(directive: &Directive, reading: &mut Reading<'_>) {
             .help("write where the engine is, as in server 127.0.0.1:6379;");
     }
     if !seen.contains(&"secret") {
-        reading.error(directive.span, "\"cluster\" requires \"secret\"").help(
-            "write a file with at least 16 random characters, as in secret /etc/millstream/cluster.key;",
-        );
+        reading
+            .error(directive.span, "\"cluster\" requires \"secret\"")
+            .help("name a file with at least 16 random bytes, as in secret /etc/millstream/cluster.key;");
     }
     if cluster.trusted.is_some() && !cluster.secured {
         reading

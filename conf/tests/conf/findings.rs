@@ -327,7 +327,7 @@ fn a_cluster_names_an_engine_and_a_secret_and_zones_name_one_that_exists() {
     };
     no_error(&zone("main"));
     one_error(&zone("mian"), "unknown cluster \"mian\"");
-    one_warning(&cluster("server 10.0.0.5; secret key;"), "nothing takes part in the cluster \"main\"");
+    one_warning(&cluster("server 10.0.0.5; secret key;"), "no zone uses the cluster \"main\"");
     let in_clear = "limit_conn_zone $uri zone=a:1m sync; cluster main { server 10.0.0.5; secret key; trusted_certificate ca; }";
     one_warning(&in_http(in_clear), "\"trusted_certificate\" has no effect");
 }

@@ -204,8 +204,8 @@ async fn leaked(request: &Request, differs_by: &'static str, on_leak: OnLeak) {
     };
     let location = location_text::located(request, request.route.location);
     let text = format!(
-        "proxy_cache_verify found a leak in {location}: the {differs_by} of {url} depends on something that the cache key does not \
-         contain, so clients may have received each other's responses; {consequence}"
+        "proxy_cache_verify found a leak in {location}: the {differs_by} of {url} depends on something that neither the cache key nor \
+         Vary contains, so clients may have received each other's responses; {consequence}"
     );
     failure::log(request, Level::Alert, format_args!("{text}"));
     // The dashboard shows what is logged too; this is what it shows in one line.

@@ -271,7 +271,7 @@ fn another_secret_is_reported_and_never_a_wrong_answer() {
     let (engine, versions) = (Engine::start(), Versions::start());
     let nodes = three(&engine, &versions, "1s");
     let other = node("d", &engine, &versions, "1s", "not the secret of them");
-    wait::until("it is reported", || other.log().contains("the nodes of this cluster have another secret"));
+    wait::until("it is reported", || other.log().contains("the other nodes have a different secret"));
     fill(&nodes, "/x", 1);
     get(&other, "/x");
     let version = versions.next();
@@ -345,13 +345,13 @@ fn a_reload_keeps_the_cluster_and_one_that_changes_it_starts_it_anew() {
     assert_eq!(states(&purge(&nodes[1], "{\"tags\":\"versions\"}")), "b in_force, a in_force, c in_force");
     changed(&elsewhere.replace("proxy_cache_key $host$uri", "proxy_cache_key $uri"), "a", "2s");
     for (purged, expected) in [
-        ("{\"key_prefix\":\"localhost/\"}", "b in_force, a other_keys, c in_force"),
+        ("{\"key_prefix\":\"localhost/\"}", "b in_force, a different_keys, c in_force"),
         ("{\"all\":true}", "b in_force, a in_force, c in_force"),
     ] {
         wait::until("the others know its keys", || states(&purge(&nodes[1], purged)) == expected);
     }
     let later = || nodes[0].prefix().read("later.log");
-    wait::until("it is logged where it is wanted now", || later().contains("node b has other keys"));
+    wait::until("it is logged where it is wanted now", || later().contains("node b has different keys"));
     changed(TEMPLATE, "renamed", "3s");
     wait::until("it is confirmed again", || {
         state(&nodes[0])["node"] == "renamed" && is_confirmed(&nodes[0], 2)

@@ -96,7 +96,7 @@ fn works(lines: &str, key: &str) -> [Server; 2] {
     let statuses = [0, 1].map(|at| nodes[at].get(&format!("/limited?key={key}")).status);
     assert_eq!(statuses, [200, 503], "{lines}");
     for node in &nodes {
-        assert!(!node.log().contains("responds with an error"), "{lines}: {}", node.log());
+        assert!(!node.log().contains("returned an error"), "{lines}: {}", node.log());
     }
     nodes
 }

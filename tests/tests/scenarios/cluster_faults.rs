@@ -243,7 +243,7 @@ fn explain_and_the_metrics_tell_whose_purge_it_was() {
         if !body.contains("tags") {
             assert_eq!(seen["last_purge"]["node"], "a", "{body}: {seen:#}");
             let why = seen["now"]["why"].as_str().unwrap_or_default();
-            assert!(why.contains("a purge on node a, "), "{why}");
+            assert!(why.contains("a purge on node a removed it"), "{why}");
         }
         assert!(explained(&nodes[0])["last_purge"].get("node").is_none(), "its own");
     }
@@ -251,7 +251,7 @@ fn explain_and_the_metrics_tell_whose_purge_it_was() {
     nodes[2].request("POST", "/x", &[("Host", "localhost"), ("Content-Length", "0")]);
     wait::until("it is told", || {
         let seen = explained(&nodes[0]);
-        seen["now"]["why"].as_str().is_some_and(|why| why.contains("on node c, "))
+        seen["now"]["why"].as_str().is_some_and(|why| why.contains("on node c invalidated it"))
     });
     let metrics = nodes[1].get("/api/metrics").text();
     for (name, least) in [

@@ -99,7 +99,7 @@ fn a_refusal_is_told_as_that_of_the_last_answer_with_what_to_change() {
     let origin = api();
     let server = Server::start(TEMPLATE, &[("ORIGIN", &origin.address())]);
     server.get_with("/credentials", &[("Authorization", "Basic eDp5")]);
-    let last = "MISS: nothing is stored under this key; the last response was not stored, 0 s ago, because";
+    let last = "MISS: nothing is stored under this key; 0 s ago, the last response was not stored because";
     check(
         &server,
         "/credentials",
@@ -233,13 +233,18 @@ fn what_a_post_took_out_and_a_failure_kept_out_is_told() {
     assert_eq!(ask("GET", "/page").status, 200);
     check(&server, "/page", &[], &["now       HIT"]);
     assert_eq!(ask("POST", "/page").status, 200);
-    check(&server, "/page", &[], &["an unsafe method (POST, PUT, DELETE …), 0 s ago, invalidated it"]);
+    check(
+        &server,
+        "/page",
+        &[],
+        &["0 s ago, a request with an unsafe method (POST, PUT, DELETE …) invalidated it"],
+    );
     assert_eq!(ask("GET", "/away").status, 502);
     check(
         &server,
         "/away",
         &[],
-        &["MISS: nothing is stored under this key; the upstream failed, 0 s ago: 502"],
+        &["MISS: nothing is stored under this key; 0 s ago, the upstream failed: 502"],
     );
 }
 

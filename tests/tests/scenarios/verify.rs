@@ -109,7 +109,7 @@ fn a_planted_leak_is_found_within_a_thousand_hits_and_the_cache_is_off_within_a_
     assert!(verified(&server, "leak") >= 1.0);
     server.says("[alert]");
     server.says("proxy_cache_verify found a leak in location / (");
-    server.says("/a depends on something that the cache key does not contain");
+    server.says("/a depends on something that neither the cache key nor Vary contains");
     let url = format!("/api/9/explain?url=http://127.0.0.1:{}/a", server.port());
     let explained = server.get(&url).json();
     assert_eq!(explained["now"]["status"], "BYPASS", "{explained:#}");

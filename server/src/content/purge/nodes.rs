@@ -26,7 +26,7 @@ pub enum WaitFor {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeOutcome {
     pub node: String,
-    /// `in_force`, `waiting`, `cut_off` or `other_keys`.
+    /// `in_force`, `waiting`, `cut_off` or `different_keys`.
     pub state: String,
     /// For how long it has been cut off.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,7 +74,7 @@ fn rank(state: NodeState) -> u8 {
     match state {
         NodeState::InForce => 0,
         NodeState::CutOff(_) => 1,
-        NodeState::OtherKeys => 2,
+        NodeState::DifferentKeys => 2,
         NodeState::Waiting => 3,
     }
 }
@@ -83,7 +83,7 @@ fn outcome(node: String, state: NodeState) -> NodeOutcome {
     let (state, seconds) = match state {
         NodeState::InForce => ("in_force", None),
         NodeState::Waiting => ("waiting", None),
-        NodeState::OtherKeys => ("other_keys", None),
+        NodeState::DifferentKeys => ("different_keys", None),
         NodeState::CutOff(silent) => ("cut_off", Some(silent.as_secs())),
     };
     NodeOutcome { node, state: state.to_owned(), seconds }
