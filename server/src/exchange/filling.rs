@@ -184,7 +184,7 @@ pub(super) fn keep_behind_page(
         return answered.discard(passing);
     };
     let (fields, now) = (rewritten.as_ref().map_or(fields, Headers::view), Now::read());
-    match passing.terms_of(cache, (head.status, false), fields, now) {
+    match passing.terms_of(&answered, cache, (head.status, false), fields, now) {
         Ok(terms) => {
             let answer = (head.status, fields, answered.connection.remaining(), None);
             let begun = begun(passing, permit, terms, answer, now);
@@ -310,7 +310,7 @@ async fn read_all(
                 file_error = file_error.or_else(|| fill.take_file_error());
             }
             Ok(Part::Empty) => {
-                let came = poll_fn(|context| match answered.connection.poll_fill_body(context, timeout) {
+                let came = poll_fn(|context| match answered.poll_fill_body(context, timeout) {
                     Poll::Ready(came) => Poll::Ready(Some(came)),
                     Poll::Pending => fill.poll_unwanted(context).map(|()| None),
                 });
