@@ -1,7 +1,7 @@
 //! A server that responds while it takes no more of the request: its response is passed on, and the request goes on once it reads.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::{bodies_in, head_of, posted, scripted};
 use millstream_tests::gate::Gate;
 use millstream_tests::server::Server;
+use millstream_wire::h2::error_code::ErrorCode::{Cancel, InternalError, NoError, RefusedStream};
 use millstream_wire::h2::hpack::encoder;
 use millstream_wire::h2::write;
 
@@ -154,5 +155,34 @@ fn a_response_behind_a_page_is_stored_though_its_server_reads_the_request_first(
         assert_eq!((page.status, page.text().as_str()), (413, "page"), "{way}: {}", front.log());
         assert_eq!(is_read.recv_timeout(Duration::from_secs(20)), Ok(200_000), "{way}");
         assert_eq!(posted(&front, "/", b"stored").text(), "page", "{way}: {}", front.log());
+    }
+}
+
+#[test]
+fn a_response_that_has_come_whole_is_passed_on_however_its_stream_ends() {
+    skip_on_nginx!();
+    let codes = [NoError, Cancel, InternalError, RefusedStream].map(Some);
+    for (way, code) in WAYS
+        .into_iter()
+        .flat_map(|way| [codes[0], codes[1], codes[2], codes[3], None].map(|code| (way, code)))
+    {
+        let port = scripted(move |_, stream| {
+            read_window(stream);
+            let mut out = Vec::new();
+            begin(&mut out, 413);
+            say(&mut out, "enough", true);
+            if let Some(code) = code {
+                write::reset(&mut out, 1, code);
+            }
+            _ = stream.write_all(&out);
+            if code.is_none() {
+                _ = stream.shutdown(Shutdown::Write);
+            }
+            drain(stream);
+        });
+        let front = start(port, way, "");
+        let answer = posted(&front, "/", &[b'x'; 200_000]);
+        let got = (answer.status, answer.text());
+        assert_eq!(got, (413, "enough".to_owned()), "{way:?} {code:?}: {}", front.log());
     }
 }
