@@ -65,6 +65,11 @@ impl Call {
         self.ongoing.as_ref().is_some_and(|ongoing| ongoing.is_headed())
     }
 
+    /// Whether the response has come whole, read or not.
+    pub(crate) fn has_all(&self) -> bool {
+        self.ongoing.as_ref().is_some_and(|ongoing| ongoing.stream.has_all())
+    }
+
     pub(crate) fn poll_speaks(&self, context: &Context<'_>) -> Poll<()> {
         self.ongoing.as_ref().map_or(Poll::Pending, |ongoing| ongoing.poll_speaks(context))
     }

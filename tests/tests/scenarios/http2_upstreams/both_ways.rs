@@ -7,10 +7,12 @@ use std::thread;
 use std::time::Duration;
 
 use super::{bodies_in, head_of, posted, scripted};
+use millstream_tests::frames::{End, Frames};
 use millstream_tests::gate::Gate;
 use millstream_tests::server::Server;
 use millstream_wire::h2::error_code::ErrorCode::{Cancel, InternalError, NoError, RefusedStream};
 use millstream_wire::h2::hpack::encoder;
+use millstream_wire::h2::settings::INITIAL_WINDOW_SIZE;
 use millstream_wire::h2::write;
 
 /// A little more than a window, and much more.
@@ -20,8 +22,9 @@ const WINDOW: usize = 65_535;
 
 const SITE: &str = site! {
     http "client_max_body_size 1m; client_body_buffer_size 1m; proxy_cache_path memory keys_zone=z:1m memory=8m;"
-    server "location / { proxy_pass http://127.0.0.1:@BACK@; proxy_http_version 2; @WAY@ }
-        location = /page { return 200 page; }"
+    server "http2 on; location / { proxy_pass http://127.0.0.1:@BACK@; proxy_http_version 2; @WAY@ }
+        location = /page { return 200 page; }
+        location = /clock { proxy_pass http://127.0.0.1:@SILENT@; proxy_read_timeout 1s; }"
 };
 const BUFFERED: &str = "";
 const IN_FILE: &str = "client_body_buffer_size 16k;";
@@ -39,7 +42,8 @@ const WAYS: [(&str, bool); 6] = [
 fn start(port: u16, (way, is_cached): (&str, bool), more: &str) -> Server {
     let cache = "proxy_cache z; proxy_cache_methods POST; proxy_cache_valid any 1m;";
     let way = format!("{way} {} {more}", if is_cached { cache } else { "" });
-    Server::start(SITE, &[("BACK", &port.to_string()), ("WAY", &way)])
+    let silent = scripted(|_, stream| drain(stream)).to_string();
+    Server::start(SITE, &[("BACK", &port.to_string()), ("WAY", &way), ("SILENT", &silent)])
 }
 
 /// Reads the first request of a connection as far as its windows let it come.
@@ -184,5 +188,39 @@ fn a_response_that_has_come_whole_is_passed_on_however_its_stream_ends() {
         let answer = posted(&front, "/", &[b'x'; 200_000]);
         let got = (answer.status, answer.text());
         assert_eq!(got, (413, "enough".to_owned()), "{way:?} {code:?}: {}", front.log());
+    }
+}
+
+#[test]
+fn a_response_that_has_come_whole_is_not_cut_though_its_server_never_takes_the_request() {
+    skip_on_nginx!();
+    for way in WAYS {
+        let (reset, is_reset) = mpsc::channel();
+        let port = scripted(move |_, stream| {
+            let mut seen = read_window(stream);
+            let mut out = Vec::new();
+            begin(&mut out, 200);
+            let quarter = "x".repeat(15_000);
+            (1..=4).for_each(|at| say(&mut out, &quarter, at == 4));
+            _ = stream.write_all(&out);
+            out.clear();
+            write::reset(&mut out, 1, Cancel);
+            let mut piece = [0; 4096];
+            while !seen.windows(out.len()).any(|sent| sent == out) {
+                let Ok(count @ 1..) = stream.read(&mut piece) else { return };
+                seen.extend_from_slice(&piece[..count]);
+            }
+            _ = reset.send(());
+        });
+        let front = start(port, way, "proxy_send_timeout 300ms; proxy_buffer_size 4k; proxy_buffers 4 4k;");
+        let mut frames = Frames::connect_with(front.port(), &[(INITIAL_WINDOW_SIZE, 1000)]);
+        let stream = frames.request("POST", "/", &[], false);
+        frames.upload(stream, &[b'x'; 200_000]);
+        frames.until("the response begins", |now| now.so_far(stream).body.len() == 1000);
+        assert_eq!(front.get("/clock").status, 504, "longer than proxy_send_timeout");
+        frames.widen(stream, 1 << 20);
+        let answer = frames.answer(stream);
+        assert_eq!((answer.body.len(), answer.end), (60_000, End::Whole), "{way:?}: {}", front.log());
+        assert!(is_reset.recv_timeout(Duration::from_secs(20)).is_ok(), "{way:?}: its stream ends");
     }
 }
