@@ -327,7 +327,8 @@ async fn read_all(
                 if outcome.is_err() {
                     break;
                 }
-                let trailers = answered.connection.trailers();
+                // Those of a rest are not the whole's.
+                let trailers = answered.connection.trailers().filter(|_| expected.is_none());
                 shared.trailers.set(trailers.map(|fields| Headers::copied_from(fields, |_, _, _| true)));
                 // Not stored where the disk is full or the entry was purged meanwhile; the followers have it all.
                 _ = fill.finish().await;

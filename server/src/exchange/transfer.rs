@@ -264,7 +264,9 @@ impl Transfer {
             SpillEnd::Whole => {
                 passing.note_traffic(moved.traffic, length, moved.ended);
                 let trailers = moved.trailers.as_ref().map(Headers::view);
-                let passed = passed_trailers(passing.proxy, passing.request, trailers);
+                // Those of the whole are not a part's.
+                let passed = passed_trailers(passing.proxy, passing.request, trailers)
+                    .filter(|_| self.wanted == u64::MAX);
                 client.end(passing.request, passed.as_ref().map(Headers::view));
                 flushed(client, passing.request).await
             }
