@@ -2,21 +2,26 @@
 //!
 //! Before: `search`; next: `settling`, which decides what becomes of it.
 
+use super::upward::{Stuck, Upward};
 use super::{Passing, answer_head};
+use crate::client::Client;
 use crate::filter::charset;
 use crate::limits;
+use crate::request::Request;
 use crate::watched::Watched;
 use millstream_conf::model::RequestSize;
 use millstream_net::clock;
 use millstream_upstream::{Connection, ExchangeError, Part, Turn};
 use millstream_wire::Fields;
 use millstream_wire::h1::head::ResponseHead;
-use std::time::Instant;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 /// The server's turn ends with it.
 pub(super) struct Answered {
     pub(super) connection: Box<Connection>,
     pub(super) turn: Turn,
+    pub(super) upward: Option<Box<Upward>>,
     watched: Option<Box<Watched>>,
 }
 
@@ -24,7 +29,7 @@ impl Answered {
     /// The head has been accepted: no other server is asked.
     pub(super) fn of(
         passing: &mut Passing<'_>,
-        connection: Box<Connection>,
+        mut connection: Box<Connection>,
         mut turn: Turn,
         head: &ResponseHead,
     ) -> Answered {
@@ -33,7 +38,9 @@ impl Answered {
         if let Some(watched) = &mut watched {
             watched.head(head.status, head.view(connection.head_bytes()));
         }
-        Answered { connection, turn, watched }
+        let timeout = passing.proxy.exchange.send_timeout;
+        let upward = Upward::of(&passing.terms.body, &mut connection, timeout);
+        Answered { connection, turn, upward, watched }
     }
 
     /// See [`Connection::next_part`].
@@ -44,6 +51,39 @@ impl Answered {
             watched.part(&part);
         }
         Ok(part)
+    }
+
+    /// Whether its client still sends the request, so that nobody else may read the response.
+    pub(super) fn needs_client(&self) -> bool {
+        self.upward.as_ref().is_some_and(|upward| upward.needs_client())
+    }
+
+    /// Sends what is unsent of the request as far as the server takes it now.
+    #[inline]
+    pub(super) fn send_on(
+        &mut self,
+        context: &mut Context<'_>,
+        client: Option<(&mut Client, &mut Request)>,
+    ) -> Result<(), Stuck> {
+        if let Some(upward) = &mut self.upward
+            && let Poll::Ready(sent) = upward.poll(context, client, &mut self.connection)
+        {
+            self.upward = None;
+            return sent;
+        }
+        Ok(())
+    }
+
+    /// [`Connection::poll_fill_body`] for a reader other than the client, while the request is sent.
+    pub(super) fn poll_fill_body(
+        &mut self,
+        context: &mut Context<'_>,
+        timeout: Duration,
+    ) -> Poll<Result<(), ExchangeError>> {
+        if let Err(Stuck::Upstream(error)) = self.send_on(context, None) {
+            return Poll::Ready(Err(error));
+        }
+        self.connection.poll_fill_body(context, timeout)
     }
 
     pub(super) fn fields<'h>(&'h self, head: &'h ResponseHead) -> Fields<'h> {

@@ -107,7 +107,7 @@ pub(super) async fn combine(
         Some(cache) if head.status == 206 && rest.is_in(fields, answered.connection.remaining()) => {
             let mut headers = rest.hit.entry.head().updated(fields);
             headers.remove(FieldId::ContentRange);
-            match passing.terms_of(cache, (200, false), headers.view(), now) {
+            match passing.terms_of(&answered, cache, (200, false), headers.view(), now) {
                 Ok((lifetime, tags)) => {
                     let complete = Some(rest.complete);
                     let mut stored = StoredHead::new(200, headers.view(), complete, lifetime, now);

@@ -184,7 +184,7 @@ pub(super) fn keep_behind_page(
         return answered.discard(passing);
     };
     let (fields, now) = (rewritten.as_ref().map_or(fields, Headers::view), Now::read());
-    match passing.terms_of(cache, (head.status, false), fields, now) {
+    match passing.terms_of(&answered, cache, (head.status, false), fields, now) {
         Ok(terms) => {
             let answer = (head.status, fields, answered.connection.remaining(), None);
             let begun = begun(passing, permit, terms, answer, now);
@@ -310,7 +310,7 @@ async fn read_all(
                 file_error = file_error.or_else(|| fill.take_file_error());
             }
             Ok(Part::Empty) => {
-                let came = poll_fn(|context| match answered.connection.poll_fill_body(context, timeout) {
+                let came = poll_fn(|context| match answered.poll_fill_body(context, timeout) {
                     Poll::Ready(came) => Poll::Ready(Some(came)),
                     Poll::Pending => fill.poll_unwanted(context).map(|()| None),
                 });
@@ -327,7 +327,8 @@ async fn read_all(
                 if outcome.is_err() {
                     break;
                 }
-                let trailers = answered.connection.trailers();
+                // Those of a rest are not the whole's.
+                let trailers = answered.connection.trailers().filter(|_| expected.is_none());
                 shared.trailers.set(trailers.map(|fields| Headers::copied_from(fields, |_, _, _| true)));
                 // Not stored where the disk is full or the entry was purged meanwhile; the followers have it all.
                 _ = fill.finish().await;

@@ -1,6 +1,7 @@
 //! What an answer is good for: whether it goes on as it is, whether the stale entry stands in for it, whether it may be
 //! stored and on which terms. Nothing is sent or stored here.
 
+use super::answered::Answered;
 use super::{Filling, Passing, Proxied, answer_head, learning, request_head, unkeyed};
 use crate::caching::{keyed, tagged};
 use crate::counting;
@@ -101,11 +102,15 @@ impl Passing<'_> {
 
     pub(super) fn terms_of(
         &self,
+        answered: &Answered,
         cache: &ProxyCache,
         answer: (u16, bool),
         fields: Fields<'_>,
         now: Now,
     ) -> Result<(Lifetime, Tags), Reason> {
+        if answered.needs_client() {
+            return Err(Reason::RequestBody);
+        }
         match self.storable_as(cache, self.asked_method(), answer, fields, now) {
             Storable::Yes(_) if unkeyed::asks_for_unnamed_form(self.request.fields(), cache, fields) => {
                 Err(Reason::Unnamed)

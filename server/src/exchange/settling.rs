@@ -125,7 +125,7 @@ impl Answered {
             let terms = if passing.request.cache.slice.is_some() && combining::fits_nothing(part, fields) {
                 Err(Reason::NoValidator)
             } else {
-                passing.terms_of(cache, (head.status, part.is_some()), fields, now)
+                passing.terms_of(&self, cache, (head.status, part.is_some()), fields, now)
             };
             match terms {
                 Ok(terms) => {

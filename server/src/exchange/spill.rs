@@ -176,13 +176,12 @@ pub(super) async fn gather(
             Part::End => return Ok(true),
             Part::Empty if piece.len() >= PIECE / 4 => return Ok(false),
             Part::Empty => {
-                let waited = poll_fn(|context| {
-                    match answered.connection.poll_fill_body(context, proxy.exchange.read_timeout) {
+                let waited =
+                    poll_fn(|context| match answered.poll_fill_body(context, proxy.exchange.read_timeout) {
                         Poll::Ready(result) => Poll::Ready(Some(result)),
                         Poll::Pending if !piece.is_empty() => Poll::Ready(None),
                         Poll::Pending => Poll::Pending,
-                    }
-                });
+                    });
                 match waited.await {
                     Some(result) => result?,
                     None => return Ok(false),

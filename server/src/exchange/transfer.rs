@@ -10,7 +10,7 @@ use super::ending::{cut, flushed, passed_trailers};
 use super::request_head::is_condition;
 use super::spill::{self, SpillEnd};
 use super::storing::Keeping;
-use super::upward::{Stuck, Upward};
+use super::upward::Stuck;
 use super::{Passing, Proxied, report};
 use crate::client::{AnswerHead, Client, ClientFailure};
 use crate::grpc_status;
@@ -57,9 +57,6 @@ pub(super) struct Transfer {
     /// Whether a client that leaves ends it while the upstream is silent.
     watching: bool,
     timeout: Duration,
-    /// The rest of the request's body, if sent during the response, and the upstream's timeout for it.
-    upward: Option<Box<Upward>>,
-    send_timeout: Duration,
     length: u64,
     /// Where the part that the client wants ends, however long the rest takes.
     wanted: u64,
@@ -69,6 +66,7 @@ pub(super) struct Transfer {
 pub(super) async fn pass_on(passing: &mut Passing<'_>, answered: Answered, head: &ResponseHead) -> Proxied {
     let keeping = match passing.proxy.store.place {
         Store::Off => None,
+        _ if answered.needs_client() => None,
         _ => Box::pin(Keeping::begin(passing, head, &answered.connection)).await,
     };
     let Some(client) = passing.client.take() else {
@@ -190,7 +188,7 @@ impl Transfer {
     fn of(
         passing: &Passing<'_>,
         client: &mut Client,
-        mut answered: Answered,
+        answered: Answered,
         buffered: bool,
         wanted: u64,
     ) -> Transfer {
@@ -199,15 +197,12 @@ impl Transfer {
         }
         let exchange = &passing.proxy.exchange;
         let (count, size) = exchange.buffers;
-        let upward = Upward::of(&passing.terms.body, &mut answered.connection).map(Box::new);
         Transfer {
-            answered,
             bound: if buffered { exchange.buffer_size + count * size } else { 1 },
-            spills: buffered && exchange.max_temp_file_size > 0 && upward.is_none(),
+            spills: buffered && exchange.max_temp_file_size > 0 && answered.upward.is_none(),
             watching: passing.terms.watching,
             timeout: exchange.read_timeout,
-            upward,
-            send_timeout: exchange.send_timeout,
+            answered,
             length: 0,
             wanted,
         }
@@ -269,7 +264,9 @@ impl Transfer {
             SpillEnd::Whole => {
                 passing.note_traffic(moved.traffic, length, moved.ended);
                 let trailers = moved.trailers.as_ref().map(Headers::view);
-                let passed = passed_trailers(passing.proxy, passing.request, trailers);
+                // Those of the whole are not a part's.
+                let passed = passed_trailers(passing.proxy, passing.request, trailers)
+                    .filter(|_| self.wanted == u64::MAX);
                 client.end(passing.request, passed.as_ref().map(Headers::view));
                 flushed(client, passing.request).await
             }
@@ -284,7 +281,7 @@ impl Transfer {
             SpillEnd::NoFile(error, answered, piece) => {
                 complain_of_file(passing, &error);
                 client.push(passing.request, &piece);
-                let rest = Transfer { answered, spills: false, upward: None, length, ..self };
+                let rest = Transfer { answered, spills: false, length, ..self };
                 rest.finish(passing, client).await
             }
             SpillEnd::Unreadable(error) => {
@@ -301,13 +298,10 @@ impl Transfer {
         client: &mut Client,
         request: &mut Request,
     ) -> Poll<Moved> {
-        if let Some(upward) = &mut self.upward {
-            match upward.poll(context, (client, request), &mut self.answered.connection, self.send_timeout) {
-                Poll::Pending => {}
-                Poll::Ready(Ok(())) => self.upward = None,
-                Poll::Ready(Err(Stuck::Client(failure))) => return Poll::Ready(Moved::Client(failure)),
-                Poll::Ready(Err(Stuck::Upstream(error))) => return Poll::Ready(Moved::Upstream(error)),
-            }
+        match self.answered.send_on(context, Some((&mut *client, &mut *request))) {
+            Ok(()) => {}
+            Err(Stuck::Client(failure)) => return Poll::Ready(Moved::Client(failure)),
+            Err(Stuck::Upstream(error)) => return Poll::Ready(Moved::Upstream(error)),
         }
         loop {
             while client.queued() < self.bound {

@@ -1,7 +1,7 @@
 //! The rest of a request's body, sent while its response comes (RFC 9113 §8.1): what both sides of a stream of gRPC live by.
 //!
 //! It takes a piece at a time and waits until the upstream has it, so that neither side is read faster than the other takes. Before:
-//! `sending`, which stops when a response begins; next: `transfer`, which polls this beside the response.
+//! `sending`, which stops when a response begins; next: `answered`, which polls this beside the response.
 
 use super::request_body::{RequestBody, read_at};
 use crate::client::{BodyProgress, Client, ClientFailure};
@@ -22,6 +22,7 @@ pub(super) struct Upward {
     piece: Vec<u8>,
     sent: usize,
     source: BodySource,
+    timeout: Duration,
 }
 
 /// Where the pieces behind this one come from.
@@ -40,7 +41,11 @@ pub(super) enum Stuck {
 
 impl Upward {
     /// What is unsent of a body, if the server may still have it.
-    pub(super) fn of(body: &RequestBody, connection: &mut Connection) -> Option<Upward> {
+    pub(super) fn of(
+        body: &RequestBody,
+        connection: &mut Connection,
+        timeout: Duration,
+    ) -> Option<Box<Upward>> {
         if !connection.is_both_ways() {
             return None;
         }
@@ -54,22 +59,25 @@ impl Upward {
             RequestBody::Stream { .. } if !is_last => BodySource::Client,
             _ => BodySource::Ended,
         };
-        Some(Upward { piece, sent: 0, source })
+        Some(Box::new(Upward { piece, sent: 0, source, timeout }))
+    }
+
+    pub(super) fn needs_client(&self) -> bool {
+        matches!(self.source, BodySource::Client)
     }
 
     pub(super) fn poll(
         &mut self,
         context: &mut Context<'_>,
-        (client, request): (&mut Client, &mut Request),
+        mut client: Option<(&mut Client, &mut Request)>,
         connection: &mut Connection,
-        timeout: Duration,
     ) -> Poll<Result<(), Stuck>> {
         loop {
             if self.piece.is_empty() {
-                ready!(self.poll_piece(context, client, request))?;
+                ready!(self.poll_piece(context, &mut client))?;
             }
             let (rest, is_last) = (&self.piece[self.sent..], matches!(self.source, BodySource::Ended));
-            match ready!(connection.poll_send_piece(context, rest, is_last, timeout)) {
+            match ready!(connection.poll_send_piece(context, rest, is_last, self.timeout)) {
                 Ok(count) => self.sent += count,
                 Err(error @ ExchangeError::SendTimeout) => return Poll::Ready(Err(Stuck::Upstream(error))),
                 // What it has to say is on its way.
@@ -90,12 +98,12 @@ impl Upward {
     fn poll_piece(
         &mut self,
         context: &mut Context<'_>,
-        client: &mut Client,
-        request: &mut Request,
+        client: &mut Option<(&mut Client, &mut Request)>,
     ) -> Poll<Result<(), Stuck>> {
         match &mut self.source {
             BodySource::Ended => {}
             BodySource::Client => {
+                let Some((client, request)) = client else { return Poll::Pending };
                 self.piece = buffers::take();
                 let read = client.poll_body_within(context, request, &mut self.piece, PIECE);
                 if read.is_pending() {

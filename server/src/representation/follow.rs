@@ -57,13 +57,13 @@ pub async fn serve(
     shape.begin(request, client, age);
     let first = match shape.extent {
         Extent::Nothing => None,
-        Extent::Part(part) => Some(part.start),
-        Extent::Whole | Extent::Parts(_) => Some(0),
+        Extent::Part(part) => Some((part.start, true)),
+        Extent::Whole | Extent::Parts(_) => Some((0, false)),
     };
     let outcome = match first {
-        Some(first) => {
+        Some((first, is_part)) => {
             client.skip(first);
-            pass(request, client, follower, (shape.status == 206, trailers)).await
+            pass(request, client, follower, (is_part, trailers)).await
         }
         None => {
             client.end(request, None);
@@ -108,7 +108,8 @@ async fn pass(
         }
     }
     drop(follower);
-    let trailers = trailers(request);
+    // Those of the whole, such as a digest, are not a part's (RFC 9110 §6.5).
+    let trailers = trailers(request).filter(|_| !is_part);
     client.end(request, trailers.as_ref().map(Headers::view));
     client.flush(request).await
 }

@@ -1,6 +1,7 @@
 //! Trailer fields of `add_trailer`, and how answers are framed for them.
 
 use millstream_tests::client::Client;
+use millstream_tests::frames::Frames;
 use millstream_tests::origin::{Origin, Step};
 use millstream_tests::server::Server;
 
@@ -95,4 +96,30 @@ fn trailers_that_may_not_stand_behind_a_body_or_are_hidden_are_not_passed_on() {
     let answer = whole(&server, "GET", "/", "HTTP/1.1");
     let (_, body) = answer.split_once("\r\n\r\n").expect("a head");
     assert_eq!(body, "4\r\nbody\r\n0\r\nX-Sum: 1\r\n\r\n");
+}
+
+#[test]
+fn trailers_of_the_rest_of_a_response_do_not_follow_the_whole() {
+    skip_on_nginx!("it stores no parts");
+    let origin = Origin::numbered(|_, number| {
+        let (range, body) = if number == 0 { ("0-4", "01234") } else { ("5-9", "56789") };
+        let head =
+            format!("HTTP/1.1 206 Partial Content\r\nETag: \"1\"\r\nContent-Range: bytes {range}/10\r\n");
+        let rest = format!("Transfer-Encoding: chunked\r\n\r\n5\r\n{body}\r\n0\r\nX-Sum: 1\r\n\r\n");
+        vec![Step::Send((head + "Cache-Control: max-age=60\r\n" + &rest).into())]
+    });
+    let site = site! {
+        http "http2 on; proxy_cache_path memory keys_zone=pages:1m memory=8m;"
+        server "location / { proxy_pass_trailers on; proxy_cache pages; proxy_cache_max_range_offset 0;
+            proxy_pass http://@ORIGIN@; }"
+    };
+    let server = Server::start(site, &[("ORIGIN", &origin.address())]);
+    let mut frames = Frames::connect(server.port());
+    assert_eq!(frames.ask("/", &[("range", "bytes=0-4")]).text(), "01234");
+    let whole = frames.whole("/");
+    assert_eq!(
+        (whole.status, whole.text().as_str(), whole.trailers.as_slice()),
+        (200, "0123456789", &[][..])
+    );
+    assert_eq!(origin.count(), 2);
 }

@@ -4,7 +4,6 @@
 //! keeps a place for it; next: `exchange/connection`, which reads and writes it.
 
 use super::link::Link;
-use super::lost::Lost;
 use super::ongoing::{Answer, Ongoing};
 use crate::error::ExchangeError;
 use crate::held::Held;
@@ -48,13 +47,11 @@ impl Call {
     }
 
     pub(crate) fn unsent(&self) -> ExchangeError {
-        let lost = self.ongoing.as_ref().and_then(|ongoing| ongoing.lost());
-        match lost {
-            // It has answered, which is read next.
-            None | Some(Lost::Reset(ErrorCode::NoError)) => {
-                ExchangeError::Write(io::ErrorKind::BrokenPipe.into())
-            }
+        // A response that has begun is read next, however its stream ended (RFC 9113 §8.1).
+        let unheaded = self.ongoing.as_ref().filter(|ongoing| !ongoing.is_headed());
+        match unheaded.and_then(|ongoing| ongoing.lost()) {
             Some(lost) => lost.error(false),
+            None => ExchangeError::Write(io::ErrorKind::BrokenPipe.into()),
         }
     }
 
@@ -66,6 +63,11 @@ impl Call {
     /// Whether a final response has begun to arrive.
     pub(crate) fn is_headed(&self) -> bool {
         self.ongoing.as_ref().is_some_and(|ongoing| ongoing.is_headed())
+    }
+
+    /// Whether the response has come whole, read or not.
+    pub(crate) fn has_all(&self) -> bool {
+        self.ongoing.as_ref().is_some_and(|ongoing| ongoing.stream.has_all())
     }
 
     pub(crate) fn poll_speaks(&self, context: &Context<'_>) -> Poll<()> {

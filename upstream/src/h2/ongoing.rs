@@ -5,6 +5,7 @@
 use super::lost::Lost;
 use crate::error::MAX_INTERIM;
 use millstream_net::streams::Http2Stream;
+use millstream_wire::h2::error_code::ErrorCode;
 use millstream_wire::{FieldId, Headers, octets};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -84,9 +85,15 @@ impl Ongoing {
         self.said.borrow_mut().trailers = Some(trailers);
     }
 
-    /// The first reason counts.
+    /// The first reason counts. A server that has responded has begun, whatever it refuses then.
     pub(super) fn lose(&self, lost: Lost) {
-        self.said.borrow_mut().lost.get_or_insert(lost);
+        let mut said = self.said.borrow_mut();
+        let has_begun = said.is_headed || said.interim > 0;
+        said.lost.get_or_insert(match lost {
+            Lost::Refused if has_begun => Lost::Reset(ErrorCode::RefusedStream),
+            lost => lost,
+        });
+        drop(said);
         self.stream.leave();
     }
 

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
+use super::both_ways::read_until;
 use super::{FRONT, answer, head_of, posted, scripted};
 use millstream_tests::frames::frame;
+use millstream_tests::gate::Gate;
 use millstream_tests::server::Server;
 use millstream_tests::wait;
 use millstream_wire::h2::error_code::ErrorCode::{NoError, RefusedStream};
@@ -36,6 +38,58 @@ fn what_a_server_has_not_begun_is_asked_for_again_whatever_its_method() {
         let front = Server::start(FRONT, &[("BACK", &port.to_string())]);
         let answer = posted(&front, "/pay", b"once");
         assert_eq!(answer.status, 204, "{refusal}: {}", front.log());
+    }
+}
+
+#[test]
+fn a_request_that_its_server_has_begun_to_answer_is_not_sent_again_whatever_it_refuses() {
+    skip_on_nginx!();
+    let cases =
+        [103, 200].into_iter().flat_map(|status| ["reset", "goaway"].map(|refusal| (status, refusal)));
+    for (status, refusal) in cases {
+        let connections = Arc::new(AtomicUsize::new(0));
+        let counted = connections.clone();
+        let heard = Arc::new(Gate::default());
+        let passed = Arc::clone(&heard);
+        // More than a window, so that the head comes while the request is sent.
+        let body = if status == 200 { 200_000 } else { 4 };
+        let port = scripted(move |_, stream| {
+            counted.fetch_add(1, Relaxed);
+            let (mut out, mut block) = (Vec::new(), Vec::new());
+            write::settings(&mut out, &[]);
+            _ = stream.write_all(&out);
+            let mut seen = head_of(stream);
+            read_until(stream, &mut seen, body.min(65_535));
+            out.clear();
+            encoder::status(&mut block, status);
+            write::headers(&mut out, 1, &block, false, 16_384);
+            if status == 103 {
+                _ = stream.write_all(&out);
+                out.clear();
+                passed.pass();
+            }
+            match refusal {
+                "reset" => write::reset(&mut out, 1, RefusedStream),
+                _ => write::goaway(&mut out, 0, NoError, b""),
+            }
+            _ = stream.write_all(&out);
+            let mut rest = stream.try_clone().expect("a descriptor");
+            thread::spawn(move || std::io::copy(&mut rest, &mut std::io::sink()));
+        });
+        let front = Server::start(FRONT, &[("BACK", &port.to_string())]);
+        let mut client = front.client();
+        client.send(format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {body}\r\n\r\n")).expect("sent");
+        client.send(vec![b'x'; body]).expect("sent");
+        if status == 103 {
+            assert_eq!(client.head().expect("a head").status, 103);
+            heard.open();
+        }
+        let answer = client.answer();
+        assert!(
+            answer.as_ref().map_or(status == 200, |answer| answer.status == 502),
+            "{status} {refusal}: {answer:?}"
+        );
+        assert_eq!(connections.load(Relaxed), 1, "{status} {refusal}: {}", front.log());
     }
 }
 

@@ -150,7 +150,8 @@ impl Connection {
                 self.exchange.written += count as u64;
                 Ok(count)
             }
-            Err(error) if is_elapsed(&error) => Err(ExchangeError::SendTimeout),
+            // A response that has come whole needs nothing more.
+            Err(error) if is_elapsed(&error) && !call.has_all() => Err(ExchangeError::SendTimeout),
             Err(_) => Err(call.unsent()),
         })
     }
