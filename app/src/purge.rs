@@ -103,7 +103,7 @@ fn told(report: &PurgeReport) -> String {
         }
         false => "",
     };
-    let pending = match report.is_pending() && (has("waiting") || other_keys.is_empty()) {
+    let pending = match report.is_pending() && (has("waiting") || different_keys.is_empty()) {
         true => "pending: the other nodes purge as soon as they are reached\n",
         false => "",
     };
