@@ -60,8 +60,11 @@ const EXPLAINED: &[(&str, &str, bool)] = &[
     ("header", "A request header field, as Name:value; can be repeated.", false),
 ];
 
-const SHADOWED: &[(&str, &str, bool)] =
-    &[("stale_budget", "Stale hits per hit that are allowed, such as 0.1%, which is the default.", false)];
+const SHADOWED: &[(&str, &str, bool)] = &[(
+    "stale_budget",
+    "Stale hits per hit that are allowed, such as 1%; the default is --stale-budget of millstream shadow, or 0.1%.",
+    false,
+)];
 
 const fn get(says: &'static str, answers: &'static [(u16, AnswerBody)]) -> Operation {
     Operation {

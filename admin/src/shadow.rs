@@ -8,20 +8,19 @@ use millstream_conf::value;
 use millstream_net::blocking;
 use millstream_server::request::Request;
 use millstream_shadow::Report;
-use millstream_shadow::report::STALE_BUDGET;
 
 /// Fails without such a location, and for a budget that is none.
 pub(crate) async fn report(request: &Request) -> Result<Report, ApiRefusal> {
     let arguments = resource::arguments(request.query().unwrap_or_default());
     let budget = match arguments.iter().find(|(name, _)| name == "stale_budget") {
-        None => STALE_BUDGET,
-        Some((_, text)) => share(text).ok_or_else(|| {
+        None => None,
+        Some((_, text)) => Some(share(text).ok_or_else(|| {
             ApiRefusal::new(
                 400,
                 "BadStaleBudget",
                 "invalid stale_budget: write a share above 0 such as 0.1% or 0.001",
             )
-        })?,
+        })?),
     };
     let shadows = &request.generation.shared.zones.shadows;
     let zone = shadows.zone().cloned().ok_or_else(|| {

@@ -61,13 +61,14 @@ fn observe(flags: &ShadowUrl) -> Result<ExitCode, End> {
     let mut observed = None;
     let code = running::in_front(&front, None, may_end, |shared| {
         let Some(zone) = shared.zones.shadows.zone().cloned() else { return };
+        zone.allow_stale(flags.stale_budget);
         if flags.probe {
             zone.probe();
         }
         let (ended, is_over) = channel();
-        let (shown, budget, duration) = (zone.clone(), flags.stale_budget, flags.duration);
+        let (shown, duration) = (zone.clone(), flags.duration);
         let watching = std::thread::Builder::new().name("shadow".into());
-        let watching = watching.spawn(move || watch(&shown, budget, duration, &is_over));
+        let watching = watching.spawn(move || watch(&shown, duration, &is_over));
         if let Err(error) = watching {
             end::tell(&format!("cannot start the thread for the table and --for: {error}"));
         }
@@ -81,7 +82,7 @@ fn observe(flags: &ShadowUrl) -> Result<ExitCode, End> {
         return Ok(code);
     };
     drop((ended, replay));
-    let report = zone.report(flags.stale_budget);
+    let report = zone.report(None);
     write(&report, flags, &frame, &mut output)?;
     if flags.prove {
         proof::measure(&report, &flags.front.urls)?;
@@ -90,13 +91,13 @@ fn observe(flags: &ShadowUrl) -> Result<ExitCode, End> {
 }
 
 /// Draws the table until `is_over`, and brings the end about after `duration`.
-fn watch(zone: &ShadowZone, budget: f64, duration: Option<Duration>, is_over: &Receiver<()>) {
+fn watch(zone: &ShadowZone, duration: Option<Duration>, is_over: &Receiver<()>) {
     let mut end = duration.map(|duration| clock::now() + duration);
     let (mut due, mut drawn, mut is_ending) = (clock::now(), 0, false);
     loop {
         let next = match io::stdout().is_terminal() {
             true => {
-                drawn = draw(&zone.report(budget), drawn);
+                drawn = draw(&zone.report(None), drawn);
                 due += PACE;
                 Some(end.map_or(due, |end| end.min(due)))
             }

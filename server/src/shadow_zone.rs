@@ -30,6 +30,8 @@ pub struct ShadowZone {
 
 struct Known {
     shadow: Shadow,
+    /// Stale hits per hit that are allowed where none are given.
+    budget: f64,
     /// The observed locations, as `server location`; their numbers stay over reloads.
     locations: Vec<String>,
 }
@@ -81,7 +83,7 @@ impl Shadows {
 impl ShadowZone {
     fn new() -> ShadowZone {
         let shadow = Shadow::new(Key::random(), Limits::default());
-        let known = Mutex::new(Known { shadow, locations: Vec::new() });
+        let known = Mutex::new(Known { shadow, budget: STALE_BUDGET, locations: Vec::new() });
         ShadowZone { known, is_reporting: AtomicBool::new(false), latest: Mutex::default() }
     }
 
@@ -104,24 +106,30 @@ impl ShadowZone {
         self.lock().shadow.allow_probes(PROBES);
     }
 
-    /// The verdicts up to now. `budget`: stale hits per hit that are allowed.
-    pub fn report(&self, budget: f64) -> Report {
+    /// From now on, reports that are given no budget allow so many stale hits per hit.
+    pub fn allow_stale(&self, budget: f64) {
+        self.lock().budget = budget;
+    }
+
+    /// The verdicts up to now. `budget`: stale hits per hit that are allowed, instead of the usual ones.
+    pub fn report(&self, budget: Option<f64>) -> Report {
         self.is_reporting.store(true, Ordering::Relaxed);
         let report = {
             let known = self.lock();
+            let budget = budget.unwrap_or(known.budget);
             Report::of(&known.shadow, env!("CARGO_PKG_VERSION"), budget).naming(known.locations.clone())
         };
         self.is_reporting.store(false, Ordering::Relaxed);
         report
     }
 
-    /// A report as JSON with the default budget, at most five seconds old.
+    /// A report as JSON with the usual budget, at most five seconds old.
     pub fn latest(&self) -> Arc<Value> {
         let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
         match &*latest {
             Some((made, report)) if clock::now().saturating_duration_since(*made) < FRESH => report.clone(),
             _ => {
-                let report = serde_json::to_value(self.report(STALE_BUDGET)).unwrap_or_default();
+                let report = serde_json::to_value(self.report(None)).unwrap_or_default();
                 latest.insert((clock::now(), Arc::new(report))).1.clone()
             }
         }
@@ -130,5 +138,19 @@ impl ShadowZone {
     /// `None` while a report is made.
     pub fn observe<R>(&self, what: impl FnOnce(&mut Shadow) -> R) -> Option<R> {
         (!self.is_reporting.load(Ordering::Relaxed)).then(|| what(&mut self.lock().shadow))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn viewers_see_the_budget_of_the_process_unless_they_ask_with_another() {
+        let zone = ShadowZone::new();
+        assert_eq!(zone.report(None).stale_budget, STALE_BUDGET);
+        zone.allow_stale(0.01);
+        assert_eq!((zone.report(None).stale_budget, zone.report(Some(0.5)).stale_budget), (0.01, 0.5));
+        assert_eq!(zone.latest()["stale_budget"], 0.01);
     }
 }

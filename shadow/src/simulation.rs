@@ -27,6 +27,8 @@ const FEWEST_CLIENTS: u32 = 4;
 /// What would have been for one lifetime.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Outcomes {
+    /// Responses that were stored.
+    pub(crate) fills: u64,
     pub(crate) hits: u64,
     /// Of these, to another client than the stored response was made for, of a URL with several clients.
     pub(crate) shared: u64,
@@ -40,6 +42,7 @@ pub(crate) struct Outcomes {
 
 impl Outcomes {
     pub(crate) fn add(&mut self, other: &Outcomes) {
+        self.fills += other.fills;
         self.hits += other.hits;
         self.shared += other.shared;
         self.stale += other.stale;
@@ -50,7 +53,7 @@ impl Outcomes {
 
     /// The upper end of a 95 % interval for the rate of stale hits.
     pub(crate) fn bound(&self) -> f64 {
-        clustered_bound(self.stale, self.outdated, self.hits)
+        clustered_bound(self.stale, self.outdated, self.hits, self.fills)
     }
 }
 
@@ -73,8 +76,20 @@ struct Doubt {
     new: u64,
     identity: u32,
     hits: [u16; SIMULATED],
+    /// Whether a stored response is outdated that was not before.
+    outdated: [bool; SIMULATED],
     age: u64,
     at: u64,
+}
+
+impl Doubt {
+    fn add_as_stale(&self, evidence: &mut Evidence) {
+        for ((outcomes, hits), is_outdated) in evidence.iter_mut().zip(self.hits).zip(self.outdated) {
+            outcomes.stale += u64::from(hits);
+            outcomes.outdated += u64::from(is_outdated);
+            outcomes.stale_age += u64::from(hits) * self.age;
+        }
+    }
 }
 
 /// A cache for one key.
@@ -262,6 +277,7 @@ impl Variant {
                     identity: seen.identity,
                     is_outdated: false,
                 };
+                outcomes.fills += 1;
             }
         }
         step
@@ -276,11 +292,12 @@ impl Variant {
         outcomes: &mut Outcomes,
     ) {
         let age = seen.at.saturating_sub(stored.at);
+        // If it is a leak after all, that counts instead.
+        self.stored[lifetime].is_outdated = true;
         if stored.identity == seen.identity {
             outcomes.stale += 1;
             outcomes.outdated += u64::from(!stored.is_outdated);
             outcomes.stale_age += age;
-            self.stored[lifetime].is_outdated = true;
             return;
         }
         let doubt = self.doubt.get_or_insert(Doubt {
@@ -288,10 +305,12 @@ impl Variant {
             new: meaning,
             identity: seen.identity,
             hits: [0; SIMULATED],
+            outdated: [false; SIMULATED],
             age,
             at: seen.at,
         });
         doubt.hits[lifetime] = doubt.hits[lifetime].saturating_add(1);
+        doubt.outdated[lifetime] |= !stored.is_outdated;
     }
 
     /// The next client decides what the difference between two was: a leak if the older meaning is back.
@@ -302,14 +321,9 @@ impl Variant {
         }
         self.doubt = None;
         let is_back = doubt.old == meaning;
-        for (outcomes, hits) in evidence.iter_mut().zip(doubt.hits) {
-            if is_back {
-                outcomes.leaks += u64::from(hits);
-            } else {
-                outcomes.stale += u64::from(hits);
-                outcomes.outdated += u64::from(hits > 0);
-                outcomes.stale_age += u64::from(hits) * doubt.age;
-            }
+        match is_back {
+            true => evidence.iter_mut().zip(doubt.hits).for_each(|(of, hits)| of.leaks += u64::from(hits)),
+            false => doubt.add_as_stale(evidence),
         }
         Step { is_change: !is_back, is_leak: is_back && seen.at.saturating_sub(doubt.at) + doubt.age <= SOON }
     }
@@ -323,13 +337,7 @@ impl Variant {
 impl Entry {
     /// What no later response has settled counts as stale.
     pub(crate) fn add_doubts(&self, evidence: &mut Evidence) {
-        for doubt in self.variants.iter().filter_map(Variant::in_doubt) {
-            for (outcomes, hits) in evidence.iter_mut().zip(doubt.hits) {
-                outcomes.stale += u64::from(hits);
-                outcomes.outdated += u64::from(hits > 0);
-                outcomes.stale_age += u64::from(hits) * doubt.age;
-            }
-        }
+        self.variants.iter().filter_map(Variant::in_doubt).for_each(|doubt| doubt.add_as_stale(evidence));
     }
 }
 
@@ -362,7 +370,7 @@ mod tests {
         let (late, at_once) = outcomes(&[(100, 1, 7), (115, 2, 8), (130, 3, 7)]);
         assert!((late.leaks, late.stale) == (1, 0) && !at_once, "a leak, if nothing more is known: {late:?}");
         let (changed, _) = outcomes(&[(100, 1, 7), (115, 2, 8), (130, 3, 8)]);
-        assert_eq!((changed.leaks, changed.stale, changed.outdated), (0, 2, 2));
+        assert_eq!((changed.leaks, changed.stale, changed.outdated, changed.fills), (0, 2, 1, 1));
         let (often, _) = outcomes(&[(100, 1, 7), (110, 1, 8), (120, 1, 8), (130, 1, 8)]);
         assert_eq!((often.stale, often.outdated), (3, 1), "one stored response was outdated for three hits");
         let (own, _) = outcomes(&[(100, 1, 7), (115, 1, 8), (130, 1, 7)]);

@@ -99,17 +99,20 @@ pub(crate) fn upper_bound(events: u64, n: u64) -> f64 {
     high
 }
 
-/// As [`upper_bound`], if events come in clusters, as the stale hits of one stored response do: then their number is that of the
-/// clusters at most by chance.
-pub(crate) fn clustered_bound(events: u64, clusters: u64, n: u64) -> f64 {
+/// As [`upper_bound`], if events come in clusters, as the stale hits of one stored response do: then the number of clusters is a
+/// matter of chance, and so is their size. A change may come soon after a response was stored or late, so that on average half of
+/// its hits are stale, whatever the few that were seen had. `fills`: stored responses, of which `n` are the hits.
+pub(crate) fn clustered_bound(events: u64, clusters: u64, n: u64, fills: u64) -> f64 {
     /// So many that the number of clusters is Poisson's.
     const MANY: u64 = 1_000_000;
     let single = upper_bound(events, n);
     if clusters == 0 || n == 0 {
         return single;
     }
-    let more = upper_bound(clusters, MANY) * MANY as f64 / clusters as f64;
-    single.max(more * events as f64 / n as f64).min(1.0)
+    let most = upper_bound(clusters, MANY) * MANY as f64;
+    let seen = events as f64 / clusters as f64;
+    let usual = n as f64 / fills.max(1) as f64 / 2.0;
+    single.max(most * seen.max(usual) / n as f64).min(1.0)
 }
 
 /// The probability of at most `events` in `n`, each with probability `p`.
@@ -229,12 +232,17 @@ mod tests {
         assert!((upper_bound(0, 3_000) - 0.001).abs() < 1e-9);
         assert!((upper_bound(1, 4_742) - 0.001).abs() < 2e-5, "{}", upper_bound(1, 4_742));
         assert!(
-            (clustered_bound(40, 1, 100_000) - 0.0019).abs() < 2e-5,
+            (clustered_bound(40, 1, 100_000, 9_000) - 0.0019).abs() < 2e-5,
             "{}",
-            clustered_bound(40, 1, 100_000)
+            clustered_bound(40, 1, 100_000, 9_000)
         );
-        assert!(clustered_bound(40, 40, 100_000) < 1.01 * upper_bound(40, 100_000));
-        assert_eq!(clustered_bound(0, 0, 100), 0.03);
+        assert!(clustered_bound(40, 40, 100_000, 90_000) < 1.01 * upper_bound(40, 100_000));
+        assert_eq!(clustered_bound(0, 0, 100, 10), 0.03);
+        let by_luck = clustered_bound(3, 1, 17_000, 64);
+        assert!(
+            (by_luck - 4.74 / 128.0).abs() < 1e-4,
+            "3 of 265 hits were stale, as many as 264 could: {by_luck}"
+        );
         assert!((upper_bound(10, 100) - 0.164).abs() < 2e-3, "{}", upper_bound(10, 100));
     }
 

@@ -233,7 +233,9 @@ fn insufficient(
     let sampled = route.requests as f64 / f64::from(route.tally.sampled.max(1));
     let missing = |outcomes: &Outcomes| {
         let per_hit = simulated.max(1) as f64 / outcomes.hits.max(1) as f64;
-        let hits = (wanted * (1 + outcomes.stale) as f64 - outcomes.hits as f64).max(1.0);
+        // The bound falls as hits without a further change come.
+        let bounded = outcomes.hits as f64 * outcomes.bound() / budget;
+        let hits = (bounded.max(wanted * (1 + outcomes.stale) as f64) - outcomes.hits as f64).max(1.0);
         let unshared = match outcomes.shared {
             0 => 0.0,
             shared => ENOUGH_SHARED.saturating_sub(shared) as f64 * outcomes.hits as f64 / shared as f64,
@@ -266,7 +268,8 @@ mod tests {
         (route.tally.sampled, route.tally.counted, route.tally.good) = (20_000, 20_000, 20_000);
         (0..clients).for_each(|client| route.share(&key, client * 2));
         (route.planned, route.offered) = (20_000, 20_000);
-        route.evidence = [Outcomes { hits: 19_000, shared: 15_000, ..Outcomes::default() }; SIMULATED];
+        route.evidence =
+            [Outcomes { fills: 9_000, hits: 19_000, shared: 15_000, ..Outcomes::default() }; SIMULATED];
         (route, Keys { with_several_clients: 8, ..Keys::default() })
     }
 
@@ -304,6 +307,12 @@ mod tests {
         assert_eq!(judged(|route, _| each(route, 3, |of| of.stale = 10)).0, Some(300));
         assert_eq!(judged(|route, _| each(route, 3, |of| of.stale = 15)).0, Some(5));
         assert_eq!(judged(|route, _| each(route, 3, |of| (of.stale, of.outdated) = (10, 1))).0, Some(5));
+        let early = |of: &mut Outcomes| (of.stale, of.outdated, of.fills) = (3, 1, 60);
+        assert_eq!(
+            judged(|route, _| each(route, 5, early)).0,
+            Some(30),
+            "three of a stored response's 300 hits"
+        );
         assert_eq!(judged(|route, _| each(route, 0, |of| of.stale = 40)), (None, Reason::Changes));
         assert_eq!(
             judged(|_, keys| keys.evidence.iter_mut().for_each(|of| of.stale = 40)).0,

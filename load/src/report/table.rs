@@ -8,6 +8,9 @@ use std::ops::Range;
 /// Words at the end of a row have so many columns at least.
 const NARROWEST: usize = 24;
 
+/// A table with more columns than these is a list of named values where the window is narrow.
+const MOST_ACROSS: usize = 5;
+
 /// A table whose first column names its rows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FigureTable {
@@ -154,9 +157,14 @@ impl FigureTable {
         if self.rows.is_empty() {
             return String::new();
         }
-        let cell = |tag: &str, scope: &str, column: usize, text: &str| {
+        let is_stacked = self.head.len() >= MOST_ACROSS;
+        let name = |column: usize| match self.head.get(column.wrapping_sub(1)) {
+            Some(name) if is_stacked => format!(" data-name=\"{}\"", escape(name)),
+            _ => String::new(),
+        };
+        let cell = |tag: &str, more: &str, column: usize, text: &str| {
             let class = if self.is_words(column) { " class=\"words\"" } else { "" };
-            format!("<{tag}{scope}{class}>{}</{tag}>", escape(text))
+            format!("<{tag}{more}{class}>{}</{tag}>", escape(text))
         };
         let head =
             self.head.iter().enumerate().map(|(place, name)| cell("th", " scope=\"col\"", place + 1, name));
@@ -168,15 +176,16 @@ impl FigureTable {
                     let across = columns - column;
                     format!("<td class=\"words\" colspan=\"{across}\">{}</td>", escape(text))
                 }
-                _ => cell("td", "", column, text),
+                _ => cell("td", &name(column), column, text),
             });
             format!("<tr>{}</tr>", cells.collect::<String>())
         };
         let (head, rows): (String, String) = (head.collect(), self.rows.iter().map(row).collect());
         let caption = escape(&self.caption);
+        let class = if is_stacked { " class=\"stacked\"" } else { "" };
         // A wide table scrolls by itself; whoever has no pointer reaches it by the keyboard.
         format!(
-            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\"><table><caption>{caption}</caption>\
+            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\"><table{class}><caption>{caption}</caption>\
              <thead><tr><td></td>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
         )
     }

@@ -2,7 +2,7 @@
 
 use super::samples;
 use super::steps::{Bar, Page, Row};
-use super::table::FigureTable;
+use super::table::{FigureTable, row};
 use super::{figures, html};
 use crate::outcome::{OfUrl, Outcome, SearchOutcome};
 use millstream_tests::browser::{Browser, Inspection};
@@ -100,6 +100,16 @@ fn capacity() -> Page {
     }
 }
 
+/// A table that is too wide for a telephone.
+fn routes() -> Page {
+    let head = ["requests", "API time", "keep for", "hit ratio", "saved", "varies by", "verdict"];
+    let verdict = "0 of 38,730 would-be hits wrong (at most 0.01 %), 412 clients";
+    let figures = ["1,441,203", "34 min", "not yet", "94 %", "32 min", "header accept-language", verdict];
+    let row = row("/catalogue/categories/{id}/articles/{uuid}", figures);
+    let tables = vec![FigureTable::of("route", &head, &[6, 7], [row])];
+    Page { title: "What can be cached of http://127.0.0.1:8000".to_owned(), tables, ..Page::default() }
+}
+
 fn pages() -> Vec<(&'static str, String)> {
     vec![
         ("closed", html::html(&samples::closed())),
@@ -109,6 +119,7 @@ fn pages() -> Vec<(&'static str, String)> {
         ("nothing", html::html(&samples::nothing())),
         ("ladder", ladder().html()),
         ("capacity", capacity().html()),
+        ("routes", routes().html()),
         ("empty", Page::default().html()),
     ]
 }

@@ -28,6 +28,7 @@ kinds! {
     MethodOverride Cart FirstVisitCookie SoftError Rollout RolloutByAddress OneCustomer Tenants MeAmongIds GraphQl
     PublicWithBearer UnnamedKey PremiumItems Drafts RankedAndShuffled Jsonp RepeatedArgument Referrals FirstVisit Quota
     LastSeen LaterPersonal CurrencyOfLanguage LateTenant LateRegion LateXml LateOrigin LateLanguage LateAjax RareXml
+    MembersToken MembersInLanguages
 }
 
 /// So many kinds at random.
@@ -54,6 +55,15 @@ impl Kind {
     /// Whether clients are known by their addresses alone.
     fn is_by_address(self) -> bool {
         matches!(self, Kind::OwnTicket | Kind::OwnRequestor | Kind::OwnViews | Kind::RolloutByAddress)
+    }
+
+    /// Whether a client has logged in, if it has a session at all.
+    fn has_logged_in(self, client: usize) -> bool {
+        match self {
+            Kind::MembersToken => client % 4 == 1,
+            Kind::MembersInLanguages => matches!(client % 8, 0 | 1 | 4),
+            _ => true,
+        }
     }
 
     /// Whether a proxy in front passes on the addresses of clients in a field.
@@ -346,7 +356,8 @@ impl Endpoint {
             cookies.push(format!("role={}", ["user", "editor", "admin"][client.number / 4 % 3]));
         }
         let name = if self.kind == Kind::MembersDotted { "connect.sid" } else { "session" };
-        cookies.extend(client.session.as_ref().map(|session| format!("{name}={session}")));
+        let session = client.session.as_ref().filter(|_| self.kind.has_logged_in(client.number));
+        cookies.extend(session.map(|session| format!("{name}={session}")));
         let agent = format!(
             "Mozilla/5.0 ({}) Agent/{}",
             if client.agent.is_multiple_of(3) { "iPhone; Mobile" } else { "X11; Linux" },
@@ -493,6 +504,7 @@ impl Endpoint {
             Kind::PersonalByAddress => hash((item, asked.address)),
             Kind::PersonalByCertificate => hash((item, &asked.certificate)),
             Kind::AbByCookie => hash((item, asked.cookie("ab"))),
+            Kind::MembersInLanguages => hash((item, session, asked.field("accept-language"))),
             Kind::Language | Kind::VaryLanguage | Kind::EditedInLanguages => {
                 hash((item, asked.field("accept-language")))
             }
@@ -570,6 +582,8 @@ impl Endpoint {
                 | Kind::Quota
                 | Kind::LastSeen
                 | Kind::LaterPersonal
+                // In each language, too few clients have no session.
+                | Kind::MembersInLanguages
                 // A cache has to know which of 200 values is the one.
                 | Kind::Styles
         )
@@ -607,6 +621,10 @@ impl Endpoint {
             }
             Kind::NonceInJson | Kind::EncodedSecret => {
                 more = format!(",\"nonce\":\"{noise}{:x}\"", rng.u32(..));
+                class = hash((class, self.counter));
+            }
+            Kind::MembersToken if asked.session().is_some() => {
+                more = format!(",\"csrf_token\":\"{noise}{:x}\"", rng.u32(..));
                 class = hash((class, self.counter));
             }
             Kind::InvalidatedByPost | Kind::EditedInLanguages => {

@@ -1,5 +1,6 @@
 // What is wrong with the layout of the pages in the frames that this stands behind; run by tests/src/browser.rs.
 const SLACK = 1.0, SMALLEST = 9.5; // A pixel of difference is rounding.
+const NARROW = 600; // A window in which a table with many columns is to be a list.
 const findings = [];
 
 function inspect(frame) {
@@ -10,6 +11,9 @@ function inspect(frame) {
   if (width > view.innerWidth + SLACK) say(`the page is ${width} pixels wide`);
   for (const element of page.querySelectorAll("h1, h2, p, dt, dd, li, figcaption, summary, td, th")) {
     if (element.scrollWidth > element.clientWidth + SLACK && element.clientWidth > 0) say("cut off", element);
+  }
+  for (const table of view.innerWidth < NARROW ? page.querySelectorAll("table.stacked") : []) {
+    if (table.parentElement.scrollWidth > table.parentElement.clientWidth + SLACK) say("beyond the edge", table);
   }
   for (const figure of page.querySelectorAll("figure")) {
     const shown = [...figure.querySelectorAll(":scope > svg, [role=img]")].filter(isShown);

@@ -2,7 +2,7 @@
 //! that it said.
 
 use flate2::write::{GzDecoder, GzEncoder};
-use millstream_tests::client::Client;
+use millstream_tests::client::{self, Client};
 use millstream_tests::origin::{Origin, Request, Step, answer};
 use millstream_tests::prefix::Prefix;
 use millstream_tests::process::Running;
@@ -241,6 +241,8 @@ fn the_written_configuration_gives_other_clients_what_is_theirs_and_has_the_hits
     let path = |name: &str| folder.path().join(name).display().to_string();
     let (json, config, html) = (path("report.json"), path("cache.conf"), path("report.html"));
     let (listen, url) = (format!("127.0.0.1:{port}"), format!("http://{}", api.origin.address()));
+    let looking = ports::free();
+    let dashboard = format!("127.0.0.1:{looking}");
     let mut shadow = start(
         &[
             "shadow",
@@ -248,7 +250,7 @@ fn the_written_configuration_gives_other_clients_what_is_theirs_and_has_the_hits
             "--listen",
             &listen,
             "--dashboard",
-            "off",
+            &dashboard,
             "--for",
             "10m",
             "--stale-budget",
@@ -264,6 +266,7 @@ fn the_written_configuration_gives_other_clients_what_is_theirs_and_has_the_hits
     );
     let seen = visit(port, 1, &api);
     assert!(seen.leaks.is_empty() && seen.requests.to_vec() == api.asked(), "shadow passes all on: {seen:?}");
+    assert_eq!(client::get(looking, "/api/9/shadow").json()["stale_budget"], 0.01, "as what is printed");
     shadow.signal(Signal::INT);
     assert!(shadow.wait(Duration::from_secs(20)).is_some_and(|status| status.success()), "Ctrl-C ends it");
     let report: Value = serde_json::from_slice(&std::fs::read(&json).expect("the report")).expect("JSON");
