@@ -29,6 +29,8 @@ const FEWEST_CLIENTS: u32 = 4;
 pub(crate) struct Outcomes {
     /// Responses that were stored.
     pub(crate) fills: u64,
+    /// Those of them that took the place of one that had lived through its lifetime.
+    pub(crate) outlived: u64,
     pub(crate) hits: u64,
     /// Of these, to another client than the stored response was made for, of a URL with several clients.
     pub(crate) shared: u64,
@@ -43,6 +45,7 @@ pub(crate) struct Outcomes {
 impl Outcomes {
     pub(crate) fn add(&mut self, other: &Outcomes) {
         self.fills += other.fills;
+        self.outlived += other.outlived;
         self.hits += other.hits;
         self.shared += other.shared;
         self.stale += other.stale;
@@ -278,6 +281,7 @@ impl Variant {
                     is_outdated: false,
                 };
                 outcomes.fills += 1;
+                outcomes.outlived += u64::from((1..=seen.sent).contains(&stored.until));
             }
         }
         step

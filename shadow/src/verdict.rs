@@ -156,7 +156,9 @@ impl Verdict {
             // How old a response may be is the API's to say (RFC 9111 §4.2).
             let is_fresh =
                 outcomes.bound().max(all.bound()) <= budget || *lifetime == EXPLICIT && route.is_declared();
-            if is_safe && has_clients && is_learned && has_words() && is_fresh {
+            // What no response was seen to live through is not recommended, but by the API.
+            let is_lived = *lifetime == EXPLICIT || all.outlived > 0;
+            if is_safe && has_clients && is_learned && has_words() && is_fresh && is_lived {
                 return verdict(Reason::Keep, Some((*lifetime, *seconds)), outcomes);
             }
         }
@@ -269,7 +271,8 @@ mod tests {
         (0..clients).for_each(|client| route.share(&key, client * 2));
         (route.planned, route.offered) = (20_000, 20_000);
         route.evidence =
-            [Outcomes { fills: 9_000, hits: 19_000, shared: 15_000, ..Outcomes::default() }; SIMULATED];
+            [Outcomes { fills: 9_000, outlived: 90, hits: 19_000, shared: 15_000, ..Outcomes::default() };
+                SIMULATED];
         (route, Keys { with_several_clients: 8, ..Keys::default() })
     }
 
@@ -319,6 +322,12 @@ mod tests {
             None,
             "in doubt"
         );
+    }
+
+    #[test]
+    fn a_lifetime_is_no_longer_than_what_a_response_has_lived_through() {
+        assert_eq!(judged(|route, _| each(route, 4, |of| of.outlived = 0)).0, Some(10));
+        assert_eq!(judged(|route, _| each(route, 4, |of| of.outlived = 1)).0, Some(300));
     }
 
     #[test]

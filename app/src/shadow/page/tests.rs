@@ -44,7 +44,7 @@ fn each_route_has_a_row_and_the_answer_comes_first() {
     let line =
         |route: &str| text.lines().find(|line| line.starts_with(route)).unwrap_or_else(|| panic!("{text}"));
     assert!(
-        line("/items/{id}").contains("300 s") && line("/items/{id}").contains("would-be hits wrong"),
+        line("/items/{id}").contains("60 s") && line("/items/{id}").contains("would-be hits wrong"),
         "{text}"
     );
     assert!(line("/form").contains("never"), "{text}");
