@@ -125,6 +125,11 @@ impl Line {
         self.caller.call(command, within).await
     }
 
+    /// Whether a reply was too long.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.caller.1.is_exhausted()
+    }
+
     pub(crate) fn caller(&self) -> Caller {
         self.caller.clone()
     }

@@ -21,8 +21,9 @@ const NAME: &str = ".millstream-cluster";
 const LOCK: &str = ".millstream-cluster-lock";
 /// In bytes. A longer file is not ours.
 const LONGEST: u64 = 256 * 1024 * 1024;
-/// Outdated records tolerated before the file is rewritten.
+/// Outdated records tolerated before the file is rewritten, and outdated bytes.
 const SLACK: usize = 1024;
+const SLACK_BYTES: usize = 4 * 1024 * 1024;
 
 /// Orders of another process that this one carries out again.
 const REPEATED: usize = 4096;
@@ -47,6 +48,8 @@ pub(crate) struct Journal {
     lock: Option<File>,
     file: Option<File>,
     records: usize,
+    /// Of the file, in bytes, as it is and as it was when it was rewritten.
+    length: (usize, usize),
     /// Not written yet.
     bytes: Vec<u8>,
     added: usize,
@@ -65,15 +68,18 @@ impl Journal {
             lock: None,
             file: None,
             records: 0,
+            length: (0, 0),
             bytes: Vec::new(),
             added: 0,
         };
         let Some(directory) = directory else { return Ok((journal, Found::Nothing)) };
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         journal.lock = lock(directory)?;
-        let Decoded { held, end } = match records::read(&directory.join(NAME), LONGEST)? {
-            Some(bytes) => record::decode(&bytes),
-            None => Decoded::default(),
+        let Decoded { held, end } = match records::read(&directory.join(NAME), LONGEST) {
+            Ok(Some(bytes)) => record::decode(&bytes),
+            Ok(None) => Decoded::default(),
+            Err(error) if error.kind() == io::ErrorKind::FileTooLarge => Decoded::damaged(),
+            Err(error) => return Err(error),
         };
         let found = match (end.damaged, held) {
             (false, Some(held)) => {
@@ -137,13 +143,13 @@ impl Journal {
             self.bytes.clear();
             return Ok(());
         }
-        let Some(mut file) = self.file.as_ref().filter(|_| self.records <= 2 * self.held.len() + SLACK)
-        else {
-            return self.rewrite();
-        };
+        let (length, rewritten) = self.length;
+        let is_short = self.records <= 2 * self.held.len() + SLACK && length <= 2 * rewritten + SLACK_BYTES;
+        let Some(mut file) = self.file.as_ref().filter(|_| is_short) else { return self.rewrite() };
         record::state(&self.held, &mut self.bytes);
         let written = file.write_all(&self.bytes);
         self.records += self.added + 1;
+        self.length.0 += self.bytes.len();
         (self.added, self.bytes) = (0, Vec::new());
         if written.is_err() {
             // What stands in the file now is not known.
@@ -188,12 +194,14 @@ impl Journal {
         let temporary = directory.join(format!(".millstream-{}-cluster", std::process::id()));
         let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&temporary)?;
         file.set_len(0)?;
-        file.write_all(&record::whole(&self.held))?;
+        let whole = record::whole(&self.held);
+        file.write_all(&whole)?;
         if self.held.has_unplaced() {
             file.sync_all()?;
         }
         fs::rename(&temporary, directory.join(NAME))?;
         (self.file, self.records) = (Some(file), self.held.len() + 1);
+        self.length = (whole.len(), whole.len());
         Ok(())
     }
 }
@@ -276,8 +284,10 @@ mod tests {
         let (journal, _) = open(directory.path());
         let issuer = journal.held.issuer;
         drop(journal);
-        for damage in [&b"MILLCLUS"[..], b"", &[0; 100]] {
+        for (damage, length) in [(&b"MILLCLUS"[..], 8), (b"", 0), (&[0; 100], 100), (b"", LONGEST + 1)] {
             fs::write(directory.path().join(NAME), damage).expect("written");
+            let file = File::options().write(true).open(directory.path().join(NAME)).expect("there");
+            file.set_len(length).expect("a sparse file");
             let (journal, found) = open(directory.path());
             assert_eq!(found, Found::Damaged);
             assert_ne!(journal.held.issuer, issuer);
@@ -291,9 +301,18 @@ mod tests {
         let _alone = alone();
         let directory = tempfile::tempdir().expect("a directory");
         let (mut journal, _) = open(directory.path());
+        let length = || fs::metadata(directory.path().join(NAME)).expect("there").len();
         for _ in 0..5_000 {
             journal.write().expect("written");
         }
-        assert!(fs::metadata(directory.path().join(NAME)).expect("there").len() < 200_000);
+        assert!(length() < 200_000);
+        let marks = (0..1_000_u64)
+            .map(|issuer| (Issuer([issuer as u8, (issuer >> 8) as u8].repeat(8).try_into().expect("16")), 1));
+        journal.held.marks.reopen(marks);
+        for number in 1..2_000 {
+            journal.give(order(journal.held.issuer, number));
+            journal.write().expect("written");
+            assert!(length() < 2 * SLACK_BYTES as u64);
+        }
     }
 }

@@ -83,6 +83,8 @@ impl Ledger {
     pub(crate) fn begin(&mut self) {
         self.began = clock::now();
         (self.beaten, self.repeated) = (None, None);
+        // None counts twice.
+        "0-0".clone_into(&mut self.after);
     }
 
     pub(crate) async fn exchange(&mut self, caller: &mut Caller) -> Result<(), Failure> {
@@ -100,7 +102,10 @@ impl Ledger {
             let is_all = seen.entries.len() < MOST_ENTRIES;
             for entry in seen.entries {
                 self.take(&entry);
-                self.after = entry.id;
+                // What someone else has dated in the future would hide whatever follows.
+                if entry.at() <= self.engine {
+                    self.after = entry.id;
+                }
             }
             if is_all {
                 break;

@@ -28,10 +28,16 @@ macro_rules! timed {
     };
 }
 
+/// Where the stream has an id of the future, from another clock or from someone else, it begins anew.
 const EXCHANGE: &str = timed!(
     "\
 if ARGV[2] ~= '' then
-  redis.call('XADD', KEYS[1], 'MINID', string.format('%.0f', now - 5000), '*', 'u', ARGV[2])
+  local id, oldest = string.format('%.0f-*', now), string.format('%.0f', now - 5000)
+  local added = redis.pcall('XADD', KEYS[1], 'MINID', oldest, id, 'u', ARGV[2])
+  if type(added) == 'table' then
+    redis.call('DEL', KEYS[1])
+    redis.call('XADD', KEYS[1], id, 'u', ARGV[2])
+  end
   redis.call('PEXPIRE', KEYS[1], 15000)
 end
 return {string.format('%.0f', now), redis.call('XRANGE', KEYS[1], '(' .. ARGV[1], '+', 'COUNT', ARGV[3])}"

@@ -57,12 +57,15 @@ impl Limiter {
     ) -> Result<(), Failure> {
         let mut line = engine::open(&self.settings.engine).await?;
         script::prove(&mut line, &self.settings).await?;
+        self.ledgers.iter_mut().for_each(Ledger::begin);
+        for ledger in &mut self.ledgers {
+            ledger.exchange(&mut line.caller()).await?;
+        }
         if complaint.take().is_some() {
             self.write(Level::Notice, "the engine is back");
         }
         attempts.succeeded();
         self.board.connected(true);
-        self.ledgers.iter_mut().for_each(Ledger::begin);
         let mut stop = self.stop.clone();
         tokio::select! {
             failure = exchange(&mut self.ledgers, line.caller()) => Err(failure),

@@ -8,6 +8,7 @@ use crate::engine::{self, Failure};
 use crate::journal::{Found, Journal};
 use crate::order::{How, Issuer, Order, What};
 use crate::peers::{Peer, Peers};
+use crate::reading;
 use crate::script::Place;
 use crate::secret::{Kind, Seal, random};
 use crate::settings::Settings;
@@ -60,6 +61,8 @@ pub(crate) struct Member {
     pub(crate) informed: Cell<Option<Instant>>,
     placed: RefCell<BTreeMap<u64, Vec<oneshot::Sender<Placed>>>>,
     complaint: RefCell<Option<(String, Instant)>>,
+    /// Entries that are asked for at a time.
+    pub(crate) portion: Cell<usize>,
     /// Nodes whose keys are made in another way.
     strange: RefCell<BTreeSet<Issuer>>,
     /// What the engine does when its memory is full, as it was last.
@@ -112,6 +115,7 @@ impl Member {
             informed: Cell::default(),
             placed: RefCell::default(),
             complaint: RefCell::default(),
+            portion: Cell::new(reading::BATCH),
             strange: RefCell::default(),
             policy: RefCell::default(),
         };

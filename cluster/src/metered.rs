@@ -19,6 +19,10 @@ impl Allowance {
     pub(crate) fn renew(&self) {
         self.0.store(LONGEST, Ordering::Relaxed);
     }
+
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
+    }
 }
 
 pub(crate) struct Metered {

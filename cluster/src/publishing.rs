@@ -12,6 +12,8 @@ use millstream_net::clock;
 
 /// Orders in one call.
 const BATCH: usize = 128;
+/// Calls between two times that the session looks at what else is due.
+const CALLS: usize = 8;
 /// In bytes: what one call carries unless a single order has more.
 const BATCH_BYTES: usize = 256 * 1024;
 
@@ -19,7 +21,11 @@ impl Session<'_> {
     /// Returns whether anything was published.
     pub(crate) async fn publish(&mut self) -> Result<bool, Failure> {
         let mut has_published = false;
-        loop {
+        for call in 0.. {
+            if call == CALLS {
+                self.member.given.notify_one();
+                return Ok(true);
+            }
             let orders = self.member.journal.borrow().held.own_unplaced(self.sent, BATCH);
             if orders.is_empty() {
                 break;
@@ -42,6 +48,10 @@ impl Session<'_> {
             self.send(orders).await?;
         }
         Ok(has_published)
+    }
+
+    pub(crate) fn has_unsent(&self) -> bool {
+        !self.member.journal.borrow().held.own_unplaced(self.sent, 1).is_empty()
     }
 
     /// Publishes as many as fit into one call. Returns false if another epoch has begun.

@@ -16,8 +16,10 @@ use millstream_conf::model::Level;
 use millstream_net::clock;
 use std::time::Duration;
 
-/// Entries that are read, and carried out together, at a time.
-const BATCH: usize = 512;
+/// Entries that are read, and carried out together, at a time: less than a reply may have of the longest.
+pub(crate) const BATCH: usize = 256;
+/// Batches between two times that the session looks at what else is due.
+const BATCHES: usize = 8;
 /// Between two purges of the zone because of entries that cannot be opened.
 const GARBAGE: Duration = Duration::from_secs(1);
 
@@ -45,18 +47,29 @@ enum End {
 }
 
 impl Session<'_> {
-    /// Returns whether something was carried out that someone waits for.
+    /// Returns whether something was carried out that someone waits for. If much has come, the rest is read the next time.
     pub(crate) async fn read(&mut self) -> Result<bool, Failure> {
         let head = self.member.door.view.borrow().head;
         let mut is_awaited = false;
-        loop {
+        for batch in 1.. {
             let cursor = self.member.journal.borrow().held.cursor;
-            let entries = self.member.place.entries(&mut self.line, cursor, BATCH).await?;
-            let is_last = entries.len() < BATCH;
-            let batch = self.take(cursor, entries);
-            let end = batch.end;
-            is_awaited |= batch.is_awaited;
-            self.carry_out(batch).await;
+            let most = self.member.portion.get();
+            let entries = match self.member.place.entries(&mut self.line, cursor, most).await {
+                Ok(entries) => entries,
+                Err(failure) => {
+                    // Longer than orders are: someone else has written them.
+                    if self.line.is_exhausted() {
+                        self.member.portion.set((most / 16).max(1));
+                    }
+                    return Err(failure);
+                }
+            };
+            self.member.portion.set((2 * most).min(BATCH));
+            let is_last = entries.len() < most;
+            let taken = self.take(cursor, entries);
+            let end = taken.end;
+            is_awaited |= taken.is_awaited;
+            self.carry_out(taken).await;
             match end {
                 End::Lost => {
                     self.lost("the log was trimmed before this node had read it").await?;
@@ -67,6 +80,7 @@ impl Session<'_> {
                     return Ok(is_awaited);
                 }
                 End::None if is_last => break,
+                End::None if batch == BATCHES => return Ok(is_awaited),
                 End::None => {}
             }
         }

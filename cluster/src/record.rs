@@ -99,6 +99,13 @@ pub(crate) struct Decoded {
     pub(crate) end: RecordsEnd,
 }
 
+impl Decoded {
+    /// What cannot be read at all.
+    pub(crate) fn damaged() -> Decoded {
+        Decoded { held: None, end: RecordsEnd { damaged: true, ..RecordsEnd::default() } }
+    }
+}
+
 pub(crate) fn decode(bytes: &[u8]) -> Decoded {
     let mut held: Option<Held> = None;
     let mut is_headless = false;

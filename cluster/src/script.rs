@@ -21,8 +21,8 @@ use crate::settings::{LogBounds, Settings};
 use redis::{Cmd, Value};
 use std::time::Duration;
 
-/// What exceeds the bound of bytes goes, the oldest first; without a number of bytes in the latest entry, which someone else has
-/// then written, all.
+/// What exceeds the bound of bytes goes, the oldest first. All goes if someone else has written the latest entry or a later id: whoever
+/// has not read it knows by the numbers.
 const PUBLISH: &str = "\
 local epoch, entries, most = redis.call('GET', KEYS[1]), ARGV[2], tonumber(ARGV[3])
 if epoch ~= ARGV[1] then return redis.error_reply('STALEEPOCH another epoch has started') end
@@ -37,8 +37,12 @@ end
 for at = 4, #ARGV do
   last = redis.call('INCR', KEYS[2])
   total = total + #ARGV[at] + 64
-  local id = number .. '-' .. string.format('%.0f', last)
-  redis.call('XADD', KEYS[3], 'MAXLEN', '~', entries, id, 'o', ARGV[at], 'b', string.format('%.0f', total))
+  local id, size = number .. '-' .. string.format('%.0f', last), string.format('%.0f', total)
+  local added = redis.pcall('XADD', KEYS[3], 'MAXLEN', '~', entries, id, 'o', ARGV[at], 'b', size)
+  if type(added) == 'table' then
+    redis.call('DEL', KEYS[3])
+    redis.call('XADD', KEYS[3], id, 'o', ARGV[at], 'b', size)
+  end
 end
 local function is_kept(entry) local size = upto(entry) return size <= total and size + most >= total end
 local oldest = redis.call('XRANGE', KEYS[3], '-', '+', 'COUNT', 1)
@@ -52,6 +56,7 @@ end
 return last";
 
 const BEAT: &str = "\
+if redis.call('HLEN', KEYS[3]) > 1024 then redis.call('DEL', KEYS[3]) end
 local before = redis.call('HGET', KEYS[3], ARGV[1]) or ''
 redis.call('HSET', KEYS[3], ARGV[1], ARGV[2])
 return {redis.call('GET', KEYS[1]) or '', redis.call('GET', KEYS[2]) or '0', redis.call('HGETALL', KEYS[3]), before}";
@@ -69,8 +74,8 @@ return 0";
 /// The code of the error when the epoch is another one.
 const STALE: &str = "STALEEPOCH";
 
-/// Fields of the hash of nodes that are looked at; it is not ours alone to write.
-const MOST_NODES: usize = 65_536;
+/// Fields of the hash of nodes that are looked at; it is not ours alone to write. The script removes more than so many.
+const MOST_NODES: usize = 1_025;
 
 /// The keys of one zone.
 #[derive(Debug)]

@@ -63,7 +63,8 @@ pub(crate) struct Session<'m> {
     /// When the epoch was first followed in this session.
     pub(crate) followed: Instant,
     target: Option<Target>,
-    next_beat: Instant,
+    /// When the engine was last asked where all are; `None` before the first time. Whatever else goes on, the next time follows it.
+    beaten: Option<Instant>,
     /// Since when someone has waited for other nodes.
     awaited: Option<Instant>,
     /// How far this node had read when it last began in place of entries that it does not know.
@@ -87,7 +88,7 @@ impl<'m> Session<'m> {
             is_settled: false,
             followed: now,
             target: None,
-            next_beat: now,
+            beaten: None,
             awaited: None,
             began: member.journal.borrow().held.cursor.sequence,
             missing: None,
@@ -100,7 +101,7 @@ impl<'m> Session<'m> {
         loop {
             self.round().await?;
             attempts.succeeded();
-            let next_beat = self.next_beat.saturating_duration_since(clock::now());
+            let next_beat = self.next_beat();
             tokio::select! {
                 rung = self.bell.rung() => rung?,
                 () = self.member.given.notified() => {}
@@ -111,7 +112,7 @@ impl<'m> Session<'m> {
     }
 
     async fn round(&mut self) -> Result<(), Failure> {
-        if clock::now() >= self.next_beat || self.member.door.is_awaited() {
+        if self.next_beat().is_zero() || self.member.door.is_awaited() {
             self.beat().await?;
         }
         let mut wants_beat = self.read().await?;
@@ -124,7 +125,6 @@ impl<'m> Session<'m> {
         }
         self.confirm().await;
         self.bell.listen(self.member.journal.borrow().held.cursor);
-        self.set_next_beat();
         Ok(())
     }
 
@@ -132,12 +132,14 @@ impl<'m> Session<'m> {
     async fn leave(&mut self) -> Result<(), Failure> {
         self.member.lapse();
         self.member.take_given();
-        self.publish().await?;
+        while self.publish().await? && self.has_unsent() {}
         self.ask().await.map(|_| ())
     }
 
-    fn set_next_beat(&mut self) {
+    /// How long it may take.
+    fn next_beat(&self) -> Duration {
         let now = clock::now();
+        let Some(beaten) = self.beaten else { return Duration::ZERO };
         let wait = match self.awaited {
             Some(since) => (now.saturating_duration_since(since) / 8).clamp(AWAITED.0, AWAITED.1),
             None if !self.is_settled || self.member.door.is_cut_off(clock::wall().unix_milliseconds()) => {
@@ -145,7 +147,7 @@ impl<'m> Session<'m> {
             }
             None => BEAT.min(self.member.settings.cut_off / 4),
         };
-        self.next_beat = now + wait;
+        wait.saturating_sub(now.saturating_duration_since(beaten))
     }
 
     /// Tells the others where this node is and asks where they are; follows another epoch.
@@ -155,6 +157,7 @@ impl<'m> Session<'m> {
             let at = clock::now();
             let seen = self.ask().await?;
             if self.agrees(&seen) {
+                self.beaten = Some(at);
                 self.member.is_well();
                 self.note(at, &seen);
                 return self.tidy().await;

@@ -6,6 +6,7 @@ use super::relay::Relay;
 use super::until;
 use crate::{How, NodeState, What};
 use millstream_net::clock;
+use std::thread;
 use std::time::Duration;
 
 #[test]
@@ -97,6 +98,61 @@ fn what_was_acknowledged_survives_a_replica_that_takes_over_without_it() {
     assert!(nodes.iter().all(|node| !node.zone.has(&What::All)));
 }
 
+/// Each node hears of something all the time, and so does nothing but that.
+#[test]
+fn a_node_that_is_kept_busy_is_confirmed_all_the_same() {
+    let engine = Engine::start();
+    let nodes = three(&Plan::of(&[engine.port]));
+    let end = clock::now() + Duration::from_secs(4);
+    let mut count = 0;
+    while clock::now() < end {
+        nodes[0].give(&format!("tag {count}"));
+        // Longer than it takes, shorter than a beat.
+        nodes[1].gets(&format!("tag {count}"));
+        thread::park_timeout(Duration::from_millis(20));
+        assert!(!nodes.iter().any(Node::is_cut_off), "after {count}");
+        count += 1;
+    }
+    assert!(count > 20);
+    assert!(nodes.iter().all(|node| node.door().shown().nodes.iter().all(|node| node.cut_off.is_none())));
+}
+
+#[test]
+fn whatever_someone_writes_into_the_engine_once_it_goes_on() {
+    let engine = Engine::start();
+    let nodes = three(&Plan::of(&[engine.port]));
+    nodes[0].purge("before");
+    let key = |name: &str| engine.keys(name).remove(0);
+    let (log, hash) = (key("log"), key("nodes"));
+    let junk = (0..1_100).flat_map(|at| [format!("junk{at}"), "x".to_owned()]).collect::<Vec<String>>();
+    let junk: Vec<&str> = ["HSET", &hash].into_iter().chain(junk.iter().map(String::as_str)).collect();
+    let long = "x".repeat(1 << 20);
+    let far = format!("1-{}", u64::MAX);
+    for (at, words) in [
+        vec!["XADD", &log, "99-1", "o", "x"],
+        vec!["XADD", &log, &far, "o", "x"],
+        vec!["XSETID", &log, &far],
+        vec!["XSETID", &log, "1-5000"],
+        junk,
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        engine.call(&words);
+        let name = format!("after {at}");
+        nodes[at % 3].give(&name);
+        nodes[(at + 1) % 3].gets(&name);
+        until("it is in force everywhere", || nodes[at % 3].purge(&name).is_everywhere());
+    }
+    let sequence = key("sequence");
+    for _ in 0..80 {
+        let next = engine.call(&["INCR", &sequence]);
+        let id = format!("1-{}", next.trim().trim_start_matches(':'));
+        engine.call(&["XADD", &log, &id, "o", &long, "b", "1"]);
+    }
+    until("what is too long is left behind", || nodes[1].purge("last").is_everywhere());
+}
+
 #[test]
 fn an_engine_that_asks_for_a_password_is_reported() {
     let engine = Engine::with(&["--requirepass", "hidden"]);
@@ -107,7 +163,7 @@ fn an_engine_that_asks_for_a_password_is_reported() {
 
 #[test]
 fn a_user_of_the_engine_needs_the_rights_that_the_manual_names_and_no_others() {
-    let rights = "on >hidden ~ms:* +eval +xrange +xread +setnx +get +info +incr +xadd +xrevrange +xtrim +hset +hgetall +hget +hdel +set";
+    let rights = "on >hidden ~ms:* +eval +xrange +xread +setnx +get +info +incr +xadd +xrevrange +xtrim +del +hlen +hset +hgetall +hget +hdel +set";
     let words: Vec<&str> = ["--user", "ms"].into_iter().chain(rights.split(' ')).collect();
     let engine = Engine::with(&words);
     let nodes = three(&Plan { account: Some(("ms", "hidden")), ..Plan::of(&[engine.port]) });

@@ -176,7 +176,7 @@ fn the_engine_is_reached_with_a_password_and_with_an_acl_user_that_has_few_right
     skip_on_nginx!();
     let prefix = Prefix::new();
     let password = prefix.write("password", "the password\n").display().to_string();
-    let rights = "on ~ms:* &ms:* +eval +xrange +xread +setnx +get +info +incr +xadd +xrevrange +xtrim +hset +hgetall +hget +hdel +set +time +pexpire";
+    let rights = "on ~ms:* &ms:* +eval +xrange +xread +setnx +get +info +incr +xadd +xrevrange +xtrim +del +hlen +hset +hgetall +hget +hdel +set +time +pexpire";
     let mut options = vec!["--requirepass", "the password", "--user", "millstream", ">p@ss"];
     options.extend(rights.split(' '));
     let engine = Engine::with(&options);
