@@ -107,8 +107,12 @@ impl Dimension {
 
     /// Whether the credential may be one client's own: by its name or its many values, unless it is known to count visits.
     pub(crate) fn is_personal(&self, clients: u32) -> bool {
-        let counts_visits = self.sort == Sort::Cookie && names::is_of_analytics(&self.name);
-        self.sort == Sort::Certificate || self.role(clients) == Role::Identity && !counts_visits
+        self.sort == Sort::Certificate || self.role(clients) == Role::Identity && !self.is_of_analytics()
+    }
+
+    /// Whether it is a cookie that counts visits.
+    pub(crate) fn is_of_analytics(&self) -> bool {
+        self.sort == Sort::Cookie && names::is_of_analytics(&self.name)
     }
 
     /// Whether a configuration can tell it from others by its name.

@@ -65,6 +65,9 @@ pub(crate) fn sentence(route: &Route, verdict: &Verdict, budget: f64) -> String 
             outcomes.hits,
             (budget * 1e6).round() / 1e4
         ),
+        Reason::Needs { .. } if verdict.is_open => {
+            format!("needs requests from other addresses with the same {differs}")
+        }
         Reason::Needs { .. } if outcomes.hits > 0 && outcomes.shared == 0 => {
             "needs requests of other clients for the same URLs".to_owned()
         }

@@ -8,7 +8,7 @@ use crate::paths::FEWEST_CLIENTS;
 use crate::plan::Plan;
 use crate::route::Route;
 use crate::simulation::{EXPLICIT, Entry, Evidence, LIFETIMES, Outcomes};
-use crate::variance::{self, Finding};
+use crate::variance::{self, Explanation, Finding};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Hits that other clients would have got: a leak in one of a hundred responses is then among them.
@@ -60,6 +60,8 @@ pub(crate) struct Verdict {
     pub(crate) keep: Option<(usize, u32)>,
     pub(crate) outcomes: Outcomes,
     pub(crate) findings: Vec<Finding>,
+    /// Whether they may be the reason only if the address is not.
+    pub(crate) is_open: bool,
     pub(crate) plan: Plan,
 }
 
@@ -128,7 +130,8 @@ impl Verdict {
         is_of_words: bool,
         budget: f64,
     ) -> Verdict {
-        let findings = variance::explain(&route.dimensions, &route.pairs, route.clients());
+        let Explanation { findings, is_open } =
+            variance::explain(&route.dimensions, &route.pairs, route.clients());
         let mut evidence = route.evidence;
         for (outcomes, doubts) in evidence.iter_mut().zip(&keys.evidence) {
             outcomes.stale += doubts.stale;
@@ -136,8 +139,14 @@ impl Verdict {
             outcomes.stale_age += doubts.stale_age;
         }
         let found = findings.clone();
-        let verdict =
-            |reason, keep, outcomes| Verdict { reason, keep, outcomes, findings: found, plan: route.plan };
+        let verdict = |reason, keep, outcomes| Verdict {
+            reason,
+            keep,
+            outcomes,
+            findings: found,
+            is_open,
+            plan: route.plan,
+        };
         if let Some(reason) = forbidden(route, &findings, is_of_words) {
             return verdict(reason, None, Outcomes::default());
         }
@@ -156,11 +165,16 @@ impl Verdict {
             // How old a response may be is the API's to say (RFC 9111 §4.2).
             let is_fresh =
                 outcomes.bound().max(all.bound()) <= budget || *lifetime == EXPLICIT && route.is_declared();
-            if is_safe && has_clients && is_learned && has_words() && is_fresh {
+            if is_safe && has_clients && is_learned && !is_open && has_words() && is_fresh {
                 return verdict(Reason::Keep, Some((*lifetime, *seconds)), outcomes);
             }
         }
-        let (reason, outcomes) = insufficient(route, keys, &evidence, &candidates, budget);
+        let (mut reason, outcomes) = insufficient(route, keys, &evidence, &candidates, budget);
+        if let Reason::Needs { clients, .. } = &mut reason
+            && is_open
+        {
+            *clients = 1.max(*clients);
+        }
         verdict(reason, None, outcomes)
     }
 }

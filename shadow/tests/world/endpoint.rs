@@ -60,7 +60,7 @@ impl Kind {
         matches!(self, Kind::OwnTicket | Kind::OwnRequestor | Kind::OwnViews | Kind::RolloutByAddress)
     }
 
-    /// Whether one client in eight has a session.
+    /// Whether one client in eight has a session, and three of four no cookies but those of preferences.
     fn has_few_sessions(self) -> bool {
         matches!(self, Kind::SeveralReasons | Kind::SeveralAndAddress | Kind::MembersForm)
     }
@@ -344,11 +344,12 @@ impl Endpoint {
             _ => None,
         };
         let mut cookies = Vec::new();
-        if !Client::is_bare(client.number) {
+        let is_plain = self.kind.has_few_sessions() && client.number % 4 != 1;
+        if !Client::is_bare(client.number) && !is_plain {
             cookies.push(format!("_ga={}", client.analytics));
         }
         if client.number % 16 != 3 {
-            cookies.push(format!("ab={}", client.ab));
+            cookies.extend((!is_plain).then(|| format!("ab={}", client.ab)));
             let own = (self.kind == Kind::OwnCurrency && client.number % 8 == 7)
                 .then(|| OWN_CURRENCIES[client.number / 8 % OWN_CURRENCIES.len()]);
             cookies.extend(own.or(client.currency).map(|currency| format!("currency={currency}")));
