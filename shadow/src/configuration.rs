@@ -278,6 +278,7 @@ fn write_location(text: &mut String, route: &RouteReport, routes: &[&RouteReport
         grouped(route.clients),
         time(route.api_seconds)
     );
+    route.note.iter().for_each(|note| _ = writeln!(text, "        # {note}"));
     if !route.words.is_empty() {
         let count = grouped(route.words.len() as u64);
         _ = writeln!(text, "        # {{word}}: the {count} that were proved; no other is cached");

@@ -7,6 +7,7 @@
 use crate::distinct::Distinct;
 use crate::hash::Key;
 use crate::names;
+use crate::network::Network;
 use crate::request::{Request, arguments, cookies};
 use millstream_wire::accept_encoding::{self, AcceptEncoding};
 use std::collections::HashMap;
@@ -179,6 +180,8 @@ pub(crate) struct Dimensions {
     pub(crate) requests: u32,
     /// Those that are credentials, as bits.
     pub(crate) credentials: u64,
+    /// What all addresses have in common.
+    pub(crate) network: Network,
 }
 
 const ADDRESS: usize = 0;
@@ -205,6 +208,7 @@ impl Dimensions {
             campaigns: Vec::new(),
             requests: 0,
             credentials: 0,
+            network: Network::default(),
         };
         sorts.into_iter().for_each(|sort| dimensions.push(sort, b""));
         dimensions
@@ -247,6 +251,7 @@ impl Dimensions {
     ) -> Box<[u32]> {
         self.requests = self.requests.saturating_add(1);
         let mut values = [0_u32; MOST];
+        self.network.add(request.address());
         values[ADDRESS] = key.value(&request.address());
         values[ADDRESS + 1] = request.certificate.map_or(0, |digest| key.value(digest));
         for (name, value) in fields {

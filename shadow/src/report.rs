@@ -71,6 +71,8 @@ pub struct RouteReport {
     /// Null: do not cache.
     pub keep_seconds: Option<u32>,
     pub reason: String,
+    /// What the traffic could not show about a route that can be cached; `reason` ends with it.
+    pub note: Option<String>,
     /// Names such as `cookie session`, `query q`, `header accept-language`, `address`.
     pub varies_by: Vec<String>,
     /// Arguments that change nothing, such as `query utm_source`, or `query utm_*` if that is so of each one with this prefix.
@@ -244,6 +246,7 @@ fn strike_routes_of_their_own(routes: &mut [RouteReport]) {
             routes[number].words.iter().filter(|words| is_none(words)).cloned().collect();
         if words.is_empty() {
             routes[number].keep_seconds = None;
+            routes[number].note = None;
             routes[number].hit_ratio = [0.0, 0.0];
             routes[number].saved_seconds = 0.0;
             "all of its words are routes of their own".clone_into(&mut routes[number].reason);
@@ -340,6 +343,8 @@ fn route(shadow: &Shadow, number: u32, keys: &Keys<'_>, budget: f64) -> Option<R
     let found_leaks: u64 = verdict.findings.iter().map(|finding| finding.table.differing_with).sum();
     let is_personal = matches!(verdict.reason, Reason::Differs);
     let leaks = if is_personal { found_leaks } else { verdict.outcomes.leaks.max(u64::from(of.confirmed)) };
+    let note = keep.and_then(|_| of.address_is_unseen());
+    let reason = reason::sentence(of, &verdict, budget);
     Some(RouteReport {
         route: label,
         location: of.location,
@@ -347,7 +352,8 @@ fn route(shadow: &Shadow, number: u32, keys: &Keys<'_>, budget: f64) -> Option<R
         clients: u64::from(of.clients()),
         api_seconds,
         keep_seconds: keep.map(|(_, seconds)| seconds),
-        reason: reason::sentence(of, &verdict, budget),
+        reason: note.iter().fold(reason, |reason, note| format!("{reason}; {note}")),
+        note,
         varies_by: varies_by(of, &verdict),
         ignores: ignored.iter().map(|name| format!("query {name}")).collect(),
         bypasses: bits(passed).map(label_of).collect(),

@@ -25,6 +25,7 @@ fn route(segments: Vec<Segment>, keep_seconds: Option<u32>) -> RouteReport {
             "responses differ by cookie session"
         }
         .to_owned(),
+        note: None,
         varies_by: Vec::new(),
         ignores: Vec::new(),
         bypasses: Vec::new(),
@@ -84,6 +85,7 @@ fn report() -> Report {
     let mut search = route(vec![word("search")], Some(10));
     search.ignored = vec!["utm_source".to_owned(), "gclid".to_owned()];
     search.has_explicit = true;
+    search.note = Some("all clients were in 192.0.2.0/24".to_owned());
     let mut users = route(vec![word("users"), Segment::Any(Fold::Word)], Some(30));
     users.words = vec!["ann".to_owned(), "b.ob".to_owned()];
     let mut forms = route(vec![word("users"), Segment::Any(Fold::Word), word("form")], Some(5));
