@@ -365,6 +365,11 @@ impl Dimensions {
         self.numbers.get(&key.join(Sort::Field as u64, name)).map(|number| usize::from(*number))
     }
 
+    /// The dimension of a cookie.
+    pub(crate) fn cookie(&self, key: &Key, name: &[u8]) -> Option<usize> {
+        self.numbers.get(&key.join(Sort::Cookie as u64, name)).map(|number| usize::from(*number))
+    }
+
     /// The dimension of an argument.
     pub(crate) fn argument(&self, key: &Key, name: &[u8]) -> Option<usize> {
         self.numbers.get(&key.join(Sort::Argument as u64, name)).map(|number| usize::from(*number))

@@ -86,6 +86,8 @@ pub struct RouteReport {
     /// Request fields that a response may depend on, with the values that several clients sent: requests with other values than these,
     /// or with another such field, are passed on. Accept, Accept-Language, Origin, and those that `$unlisted_fields` names.
     pub usual: Vec<UsualField>,
+    /// Of what is in the key besides the URL, the values that several clients sent: requests with others are passed on. Null: with any.
+    pub key_values: Option<KeyValues>,
     /// Harmless differences between responses to identical requests.
     pub noise: Vec<String>,
     /// Routes whose requests with unsafe methods were followed by changes.
@@ -136,6 +138,16 @@ pub struct UsualField {
     /// The most frequent ones first; an empty one stands for requests without the field. Null: it has another one in each request, so
     /// any is usual.
     pub values: Option<Vec<String>>,
+}
+
+/// What is in the key, and its usual values.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct KeyValues {
+    /// As in `varies_by`.
+    pub names: Vec<String>,
+    /// The most frequent combinations first, with a value for each name: empty if requests do not have it.
+    pub values: Vec<Vec<String>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -360,6 +372,7 @@ fn route(shadow: &Shadow, number: u32, keys: &Keys<'_>, budget: f64) -> Option<R
         shares: bits(plan.harmless).map(label_of).collect(),
         served_only: bits(plan.harmless & !plan.open).map(label_of).collect(),
         usual: keep.map_or_else(Vec::new, |_| usual_fields(of, &shadow.texts)),
+        key_values: keep.and_then(|_| key_values(of, &shadow.texts)),
         noise: of.leniency.kinds().into_iter().map(str::to_owned).collect(),
         changed_by: causes(of).filter_map(|cause| Some(shown(shadow, cause)?.0)).collect(),
         would_be_hits: verdict.outcomes.hits,
@@ -403,6 +416,15 @@ fn usual_fields(route: &Route, texts: &Texts) -> Vec<UsualField> {
     fields.extend(missing.into_iter().map(absent));
     fields.sort_by(|one, other| one.field.cmp(&other.field));
     fields
+}
+
+fn key_values(route: &Route, texts: &Texts) -> Option<KeyValues> {
+    let listed: Vec<usize> = bits(route.listed()).collect();
+    let names = listed.iter().map(|number| route.dimensions.list[*number].label()).collect();
+    let text = |(number, value): (&usize, &u32)| route.usual.text(*number, *value, texts).map(str::to_owned);
+    let texts_of = |values: &[u32]| listed.iter().zip(values).map(text).collect();
+    let values = route.selection.usual().into_iter().filter_map(texts_of).collect();
+    (!listed.is_empty()).then_some(KeyValues { names, values })
 }
 
 /// What responses differ by, and what selects among them; each once.

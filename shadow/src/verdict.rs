@@ -151,7 +151,7 @@ impl Verdict {
             return verdict(reason, None, Outcomes::default());
         }
         let enough_keys = if is_folded { ENOUGH_KEYS } else { 1 };
-        let has_clients = route.selection.has_several_clients_of_each()
+        let has_clients = route.keys_have_several_clients()
             && route.sharing_clients() >= ENOUGH_CLIENTS
             && keys.with_several_clients >= enough_keys;
         let candidates = candidates(route);
@@ -259,7 +259,7 @@ fn insufficient(
     let best = safe.min_by_key(missing).unwrap_or_default();
     let requests = missing(&best);
     // Requests of one client for what is its own are no evidence for sharing.
-    let other = u64::from(best.shared == 0 || !route.selection.has_several_clients_of_each());
+    let other = u64::from(best.shared == 0 || !route.keys_have_several_clients());
     let clients = u64::from(ENOUGH_CLIENTS.saturating_sub(route.sharing_clients())).max(other);
     (Reason::Needs { requests, clients }, best)
 }
