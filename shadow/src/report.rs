@@ -419,12 +419,15 @@ fn usual_fields(route: &Route, texts: &Texts) -> Vec<UsualField> {
 }
 
 fn key_values(route: &Route, texts: &Texts) -> Option<KeyValues> {
-    let listed: Vec<usize> = bits(route.listed()).collect();
+    let mask = route.listed();
+    let selected = bits(route.plan.selected).enumerate();
+    let (places, listed): (Vec<usize>, Vec<usize>) =
+        selected.filter(|(_, number)| mask & (1 << number) != 0).unzip();
     let names = listed.iter().map(|number| route.dimensions.list[*number].label()).collect();
     let text = |(number, value): (&usize, &u32)| route.usual.text(*number, *value, texts).map(str::to_owned);
-    let texts_of = |values: &[u32]| listed.iter().zip(values).map(text).collect();
-    let values = route.selection.usual().into_iter().filter_map(texts_of).collect();
-    (!listed.is_empty()).then_some(KeyValues { names, values })
+    let values = route.selection.usual(&places);
+    let values = values.iter().filter_map(|values| listed.iter().zip(values).map(text).collect()).collect();
+    (mask != 0).then_some(KeyValues { names, values })
 }
 
 /// What responses differ by, and what selects among them; each once.

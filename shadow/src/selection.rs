@@ -7,7 +7,8 @@
 
 use crate::hash::Key;
 use crate::plan::{Plan, bits};
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 
 /// Combinations of values that are counted.
 const MOST: usize = 128;
@@ -67,14 +68,21 @@ impl Selection {
         self.counts.values().filter(|of| of.is_frequent()).all(Combination::has_several_clients)
     }
 
-    /// The combinations that several clients have sent, in the order of their dimensions, most frequent first.
-    pub(crate) fn usual(&self) -> Vec<&[u32]> {
-        let is_usual = |of: &&Combination| of.is_frequent() && of.has_several_clients();
-        let mut list: Vec<&Combination> = self.counts.values().filter(is_usual).collect();
-        list.sort_by(|one, other| {
-            other.requests.cmp(&one.requests).then_with(|| one.values.cmp(&other.values))
-        });
-        list.into_iter().map(|of| &*of.values).collect()
+    /// The combinations that several clients have sent, most frequent first, of the values in some places: none of which one client has
+    /// another combination for its own.
+    pub(crate) fn usual(&self, places: &[usize]) -> Vec<Vec<u32>> {
+        let mut of_places: BTreeMap<Vec<u32>, (u32, bool)> = BTreeMap::new();
+        for of in self.counts.values().filter(|of| of.is_frequent()) {
+            let values = places.iter().map(|place| of.values[*place]).collect();
+            let (requests, is_usual) = of_places.entry(values).or_insert((0, true));
+            *requests = requests.saturating_add(of.requests);
+            *is_usual &= of.has_several_clients();
+        }
+        let usual = of_places.into_iter().filter(|(_, (_, is_usual))| *is_usual);
+        let mut list: Vec<(u32, Vec<u32>)> =
+            usual.map(|(values, (requests, _))| (requests, values)).collect();
+        list.sort_by_key(|(requests, _)| Reverse(*requests));
+        list.into_iter().map(|(_, values)| values).collect()
     }
 
     /// How many values there were. One if the key has none.
@@ -111,7 +119,12 @@ mod tests {
         assert!(of(&pairs[..7], 1).has_several_clients_of_each());
         let one_has_its_own = of(&pairs[..7], 3);
         assert!(!one_has_its_own.has_several_clients_of_each());
-        assert_eq!(one_has_its_own.usual(), [[1, 1], [1, 2], [2, 1]]);
+        assert_eq!(one_has_its_own.usual(&[0, 1]), [[1, 1], [1, 2], [2, 1]]);
+        assert_eq!(
+            one_has_its_own.usual(&[0]),
+            [[1]],
+            "with the other value of the key, it is one client's own"
+        );
         assert!(of(&[], 0).has_several_clients_of_each() && of(&pairs, 0).len() == 1);
     }
 }

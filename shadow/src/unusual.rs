@@ -13,11 +13,11 @@ use crate::selection;
 use crate::usual::{ABSENT, Texts};
 
 impl Route {
-    /// What is in the key and whose values are listed in the configuration. None if Accept-Encoding is in it, of which clients that write
-    /// it in different ways share responses.
+    /// What is in the key and whose values are listed in the configuration. Not Accept-Encoding, of which clients that write it in
+    /// different ways share responses.
     pub(crate) fn listed(&self) -> u64 {
-        let is_one = |number: usize| *self.dimensions.list[number].name == *b"accept-encoding";
-        if bits(self.plan.selected).any(is_one) { 0 } else { self.plan.selected }
+        let is_one = |number: &usize| *self.dimensions.list[*number].name != *b"accept-encoding";
+        bits(self.plan.selected).filter(is_one).fold(0, |mask, number| mask | 1 << number)
     }
 
     /// Counts the values of fields that may matter and of what is in the key, and returns whether one of them is not usual by now, or a

@@ -11,7 +11,8 @@ const BETWEEN: char = '|';
 /// The variable, and its map with `%s` in place of its name. `None` if any key will do.
 pub(super) fn flag(route: &RouteReport) -> Option<(String, String)> {
     let of = route.key_values.as_ref()?;
-    let variables: Vec<String> = route.selected.iter().filter_map(variable).collect();
+    let listed = route.selected.iter().filter(|(_, name)| name != "accept-encoding");
+    let variables: Vec<String> = listed.filter_map(variable).collect();
     let source = variables.join("|");
     let can_be_told =
         |values: &&Vec<String>| values.len() == 1 || !values.iter().any(|of| of.contains(BETWEEN));
