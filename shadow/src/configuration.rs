@@ -3,6 +3,7 @@
 //! A location that caches is exact, or an expression that matches no path of a route that is not cached: those have locations
 //! before it. What has no location of its own is not cached. Before: `report`; next: `millstream-conf`, which reads it.
 
+mod key_values;
 use crate::dimension::Sort;
 use crate::names;
 use crate::report::{Report, RouteReport, UsualField, fits, order};
@@ -120,6 +121,7 @@ fn flags(cached: &[&RouteReport]) -> BTreeMap<String, String> {
             let usual: String = values.iter().map(|value| format!(" \"{value}\" \"\";")).collect();
             flags.insert(flag, format!("{source} %s {{{usual} default 1; }}"));
         }
+        flags.extend(key_values::flag(route));
         for of in passed(route).iter().chain(&route.unstored).filter(|of| has_flag(of)) {
             flags.insert(flag(of), map(&variable(of).unwrap_or_default(), ""));
         }
@@ -278,6 +280,7 @@ fn write_location(text: &mut String, route: &RouteReport, routes: &[&RouteReport
         grouped(route.clients),
         time(route.api_seconds)
     );
+    route.note.iter().for_each(|note| _ = writeln!(text, "        # {note}"));
     if !route.words.is_empty() {
         let count = grouped(route.words.len() as u64);
         _ = writeln!(text, "        # {{word}}: the {count} that were proved; no other is cached");
@@ -351,6 +354,7 @@ fn write_cache(line: &mut impl FnMut(String, &str), route: &RouteReport, seconds
     flags.extend(passed(route).iter().map(flag));
     flags.push(flag_of_unlisted(route));
     flags.extend(route.usual.iter().filter_map(flag_of_value).map(|(flag, _)| flag));
+    flags.extend(key_values::flag(route).map(|(flag, _)| flag));
     let credentials =
         if route.bypasses.is_empty() { "other credentials".to_owned() } else { route.bypasses.join(", ") };
     let evidence =

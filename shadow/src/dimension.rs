@@ -7,6 +7,7 @@
 use crate::distinct::Distinct;
 use crate::hash::Key;
 use crate::names;
+use crate::network::Network;
 use crate::request::{Request, arguments, cookies};
 use millstream_wire::accept_encoding::{self, AcceptEncoding};
 use std::collections::HashMap;
@@ -107,8 +108,12 @@ impl Dimension {
 
     /// Whether the credential may be one client's own: by its name or its many values, unless it is known to count visits.
     pub(crate) fn is_personal(&self, clients: u32) -> bool {
-        let counts_visits = self.sort == Sort::Cookie && names::is_of_analytics(&self.name);
-        self.sort == Sort::Certificate || self.role(clients) == Role::Identity && !counts_visits
+        self.sort == Sort::Certificate || self.role(clients) == Role::Identity && !self.is_of_analytics()
+    }
+
+    /// Whether it is a cookie that counts visits.
+    pub(crate) fn is_of_analytics(&self) -> bool {
+        self.sort == Sort::Cookie && names::is_of_analytics(&self.name)
     }
 
     /// Whether a configuration can tell it from others by its name.
@@ -175,6 +180,8 @@ pub(crate) struct Dimensions {
     pub(crate) requests: u32,
     /// Those that are credentials, as bits.
     pub(crate) credentials: u64,
+    /// What all addresses have in common.
+    pub(crate) network: Network,
 }
 
 const ADDRESS: usize = 0;
@@ -201,6 +208,7 @@ impl Dimensions {
             campaigns: Vec::new(),
             requests: 0,
             credentials: 0,
+            network: Network::default(),
         };
         sorts.into_iter().for_each(|sort| dimensions.push(sort, b""));
         dimensions
@@ -243,6 +251,7 @@ impl Dimensions {
     ) -> Box<[u32]> {
         self.requests = self.requests.saturating_add(1);
         let mut values = [0_u32; MOST];
+        self.network.add(request.address());
         values[ADDRESS] = key.value(&request.address());
         values[ADDRESS + 1] = request.certificate.map_or(0, |digest| key.value(digest));
         for (name, value) in fields {
@@ -354,6 +363,11 @@ impl Dimensions {
     /// The dimension of a request field or cookie.
     pub(crate) fn field(&self, key: &Key, name: &[u8]) -> Option<usize> {
         self.numbers.get(&key.join(Sort::Field as u64, name)).map(|number| usize::from(*number))
+    }
+
+    /// The dimension of a cookie.
+    pub(crate) fn cookie(&self, key: &Key, name: &[u8]) -> Option<usize> {
+        self.numbers.get(&key.join(Sort::Cookie as u64, name)).map(|number| usize::from(*number))
     }
 
     /// The dimension of an argument.

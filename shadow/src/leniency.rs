@@ -29,6 +29,8 @@ struct Place {
     any_differing: u32,
     /// Identical requests that share by the plan and whose responses differed here.
     open_differing: u32,
+    /// The same for any requests to one URL.
+    any_open_differing: u32,
     /// Pairs of different clients, and those of any in which the later number is lower.
     others: u32,
     falling: u32,
@@ -63,6 +65,8 @@ pub(crate) struct Leniency {
     places: Vec<Place>,
     /// Pairs of identical requests that share by the plan.
     open: u32,
+    /// The same for any requests to one URL.
+    any_open: u32,
     /// Counts up when a difference loses its meaning: what was compared before is then to be forgotten.
     pub(crate) version: u32,
 }
@@ -75,6 +79,7 @@ impl Leniency {
         }
         let is_open = are_identical && are_open;
         self.open = self.open.saturating_add(u32::from(is_open));
+        self.any_open = self.any_open.saturating_add(u32::from(are_open));
         let noise = self.noise();
         // Other elements have another order.
         let has_same_elements = one.meaning.unordered == other.meaning.unordered;
@@ -87,6 +92,7 @@ impl Leniency {
             let Some(place) = self.place(mark) else { continue };
             let differs = u32::from(twin.value != mark.value);
             place.any_differing += differs;
+            place.any_open_differing += if are_open { differs } else { 0 };
             place.others += u32::from(one.client != other.client);
             // Requests that overlap have no order.
             place.falling += u32::from(twin.value < mark.value && other.sent >= one.at);
@@ -115,6 +121,7 @@ impl Leniency {
                     identical_differing: 0,
                     any_differing: 0,
                     open_differing: 0,
+                    any_open_differing: 0,
                     others: 0,
                     falling: 0,
                 });
@@ -138,7 +145,11 @@ impl Leniency {
 
     /// Whether a random value differs in each response to identical requests; not if only requests that are passed on get it.
     pub(crate) fn has_secret(&self) -> bool {
-        let is_shared = |place: &Place| place.open_differing > 0 || self.open < ENOUGH_OF_OTHERS;
+        // With many URLs, hardly any client asks for the same one again so soon; then nothing may ever differ between clients either.
+        let is_shared = |place: &Place| {
+            let is_absent = self.any_open >= ENOUGH_OF_OTHERS && place.any_open_differing == 0;
+            !is_absent && (place.open_differing > 0 || self.open < ENOUGH_OF_OTHERS)
+        };
         let is_secret = |place: &&Place| place.kind == MarkKind::Random && place.always_differs();
         self.places.iter().filter(is_secret).any(is_shared)
     }
@@ -221,6 +232,12 @@ mod tests {
         assert!(!leniency.has_secret());
         leniency.learn(&secret(1), &secret(2), true, true);
         assert!(leniency.has_secret());
+        let mut of_many_urls = Leniency::default();
+        (0..50).for_each(|value| of_many_urls.learn(&secret(value), &secret(value + 1), true, false));
+        (0..50).for_each(|_| of_many_urls.learn(&seen(0, 7), &seen(1, 7), false, true));
+        assert!(!of_many_urls.has_secret(), "others were never identical, and none got it");
+        of_many_urls.learn(&secret(1), &secret(2), false, true);
+        assert!(of_many_urls.has_secret());
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod digest;
 mod likeness;
 mod request;
 mod response;
+mod network;
 mod dimension;
 mod seen;
 mod leniency;

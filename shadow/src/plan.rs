@@ -42,7 +42,7 @@ pub(crate) struct Circumstances<'a> {
 
 impl Plan {
     pub(crate) fn learn(dimensions: &Dimensions, pairs: &Pairs, of: &Circumstances<'_>) -> Plan {
-        let findings = variance::explain(dimensions, pairs, of.clients);
+        let findings = variance::explain(dimensions, pairs, of.clients).findings;
         let known = variance::mask(&findings);
         let mut plan = Plan::first(dimensions, of);
         for finding in &findings {

@@ -58,6 +58,10 @@ pub(crate) fn sentence(route: &Route, verdict: &Verdict, budget: f64) -> String 
             "clients get different responses, and no part of the request explains it".to_owned()
         }
         Reason::Unlike => "the paths of this route behave differently".to_owned(),
+        Reason::Unusual if route.listed() != 0 && route.rare_fields().next().is_none() => {
+            let selected = labels(&mut bits(route.plan.selected));
+            format!("most requests have values that few clients send together in {selected}")
+        }
         Reason::Unusual => unusual(&labels(&mut route.rare_fields())),
         Reason::Changes => format!(
             "changes too fast: {} of {} would-be hits stale at the shortest lifetime, more than {} %",
@@ -65,10 +69,13 @@ pub(crate) fn sentence(route: &Route, verdict: &Verdict, budget: f64) -> String 
             outcomes.hits,
             (budget * 1e6).round() / 1e4
         ),
+        Reason::Needs { .. } if verdict.is_open => {
+            format!("needs requests from other addresses with the same {differs}")
+        }
         Reason::Needs { .. } if outcomes.hits > 0 && outcomes.shared == 0 => {
             "needs requests of other clients for the same URLs".to_owned()
         }
-        Reason::Needs { .. } if !route.selection.has_several_clients_of_each() => {
+        Reason::Needs { .. } if !route.keys_have_several_clients() => {
             let selected = labels(&mut bits(route.plan.selected));
             format!("needs other clients with the same values of {selected}")
         }

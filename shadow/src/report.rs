@@ -71,6 +71,8 @@ pub struct RouteReport {
     /// Null: do not cache.
     pub keep_seconds: Option<u32>,
     pub reason: String,
+    /// What the traffic could not show about a route that can be cached; `reason` ends with it.
+    pub note: Option<String>,
     /// Names such as `cookie session`, `query q`, `header accept-language`, `address`.
     pub varies_by: Vec<String>,
     /// Arguments that change nothing, such as `query utm_source`, or `query utm_*` if that is so of each one with this prefix.
@@ -84,6 +86,8 @@ pub struct RouteReport {
     /// Request fields that a response may depend on, with the values that several clients sent: requests with other values than these,
     /// or with another such field, are passed on. Accept, Accept-Language, Origin, and those that `$unlisted_fields` names.
     pub usual: Vec<UsualField>,
+    /// Of what is in the key besides the URL, the values that several clients sent: requests with others are passed on. Null: with any.
+    pub key_values: Option<KeyValues>,
     /// Harmless differences between responses to identical requests.
     pub noise: Vec<String>,
     /// Routes whose requests with unsafe methods were followed by changes.
@@ -134,6 +138,16 @@ pub struct UsualField {
     /// The most frequent ones first; an empty one stands for requests without the field. Null: it has another one in each request, so
     /// any is usual.
     pub values: Option<Vec<String>>,
+}
+
+/// What is in the key, and its usual values.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct KeyValues {
+    /// As in `varies_by`.
+    pub names: Vec<String>,
+    /// The most frequent combinations first, with a value for each name: empty if requests do not have it.
+    pub values: Vec<Vec<String>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -244,6 +258,7 @@ fn strike_routes_of_their_own(routes: &mut [RouteReport]) {
             routes[number].words.iter().filter(|words| is_none(words)).cloned().collect();
         if words.is_empty() {
             routes[number].keep_seconds = None;
+            routes[number].note = None;
             routes[number].hit_ratio = [0.0, 0.0];
             routes[number].saved_seconds = 0.0;
             "all of its words are routes of their own".clone_into(&mut routes[number].reason);
@@ -340,6 +355,8 @@ fn route(shadow: &Shadow, number: u32, keys: &Keys<'_>, budget: f64) -> Option<R
     let found_leaks: u64 = verdict.findings.iter().map(|finding| finding.table.differing_with).sum();
     let is_personal = matches!(verdict.reason, Reason::Differs);
     let leaks = if is_personal { found_leaks } else { verdict.outcomes.leaks.max(u64::from(of.confirmed)) };
+    let note = keep.and_then(|_| of.address_is_unseen());
+    let reason = reason::sentence(of, &verdict, budget);
     Some(RouteReport {
         route: label,
         location: of.location,
@@ -347,13 +364,15 @@ fn route(shadow: &Shadow, number: u32, keys: &Keys<'_>, budget: f64) -> Option<R
         clients: u64::from(of.clients()),
         api_seconds,
         keep_seconds: keep.map(|(_, seconds)| seconds),
-        reason: reason::sentence(of, &verdict, budget),
+        reason: note.iter().fold(reason, |reason, note| format!("{reason}; {note}")),
+        note,
         varies_by: varies_by(of, &verdict),
         ignores: ignored.iter().map(|name| format!("query {name}")).collect(),
         bypasses: bits(passed).map(label_of).collect(),
         shares: bits(plan.harmless).map(label_of).collect(),
         served_only: bits(plan.harmless & !plan.open).map(label_of).collect(),
         usual: keep.map_or_else(Vec::new, |_| usual_fields(of, &shadow.texts)),
+        key_values: keep.and_then(|_| key_values(of, &shadow.texts)),
         noise: of.leniency.kinds().into_iter().map(str::to_owned).collect(),
         changed_by: causes(of).filter_map(|cause| Some(shown(shadow, cause)?.0)).collect(),
         would_be_hits: verdict.outcomes.hits,
@@ -397,6 +416,18 @@ fn usual_fields(route: &Route, texts: &Texts) -> Vec<UsualField> {
     fields.extend(missing.into_iter().map(absent));
     fields.sort_by(|one, other| one.field.cmp(&other.field));
     fields
+}
+
+fn key_values(route: &Route, texts: &Texts) -> Option<KeyValues> {
+    let mask = route.listed();
+    let selected = bits(route.plan.selected).enumerate();
+    let (places, listed): (Vec<usize>, Vec<usize>) =
+        selected.filter(|(_, number)| mask & (1 << number) != 0).unzip();
+    let names = listed.iter().map(|number| route.dimensions.list[*number].label()).collect();
+    let text = |(number, value): (&usize, &u32)| route.usual.text(*number, *value, texts).map(str::to_owned);
+    let values = route.selection.usual(&places);
+    let values = values.iter().filter_map(|values| listed.iter().zip(values).map(text).collect()).collect();
+    (mask != 0).then_some(KeyValues { names, values })
 }
 
 /// What responses differ by, and what selects among them; each once.

@@ -78,7 +78,7 @@ pub(crate) struct Route {
     pub(crate) offered: u32,
     /// Responses that the plan passes on.
     pub(crate) passed: u32,
-    /// Responses that it passes on because of an unusual field.
+    /// Responses that it passes on because of an unusual field or value.
     pub(crate) unusual: u32,
     /// Responses that it may store.
     pub(crate) storing: u32,
@@ -344,9 +344,14 @@ impl Route {
             self.passed += 1;
             return false;
         }
+        let has_usual_key = self.selection.add(key, &self.plan, &seen.values, seen.client);
+        if !has_usual_key && self.listed() != 0 {
+            entry.requests += 1;
+            self.unusual += 1;
+            return false;
+        }
         self.share(key, seen.client);
         self.offered += u32::from(seen.is_storable);
-        self.selection.add(key, &self.plan, &seen.values, seen.client);
         let is_open = self.plan.stores(self.dimensions.credentials, &seen.values);
         self.storing += u32::from(is_open);
         let step = entry.simulate(cache_key, is_open, seen, meaning, &mut self.evidence);

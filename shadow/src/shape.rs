@@ -49,8 +49,10 @@ fn moment(text: &[u8], digits: usize) -> Option<u64> {
     if digits + 1 == text.len() && text.get(10) == Some(&b'.') {
         return Some((text_digits.parse::<f64>().ok()? * 1_000.0) as u64);
     }
-    let seconds =
-        if text.len() >= 19 && text[4] == b'-' { iso8601(text_digits)? } else { date::parse_http(text)? };
+    let seconds = match text.len() >= 19 && text[4] == b'-' {
+        true => iso8601(text_digits)?,
+        false => date::parse_http(text).or_else(|| of_mail(text_digits))?,
+    };
     u64::try_from(seconds).ok()?.checked_mul(1_000)
 }
 
@@ -75,6 +77,73 @@ fn iso8601(text: &str) -> Option<i64> {
         _ => 0,
     };
     Some(seconds - offset)
+}
+
+/// A date as in mail and feeds (RFC 5322 §3.3): `Tue, 14 Nov 2023 22:13:20 +0000`, with or without the day of the week.
+fn of_mail(text: &str) -> Option<i64> {
+    let mut words = text.split(' ').map(str::as_bytes);
+    let first = words.next()?;
+    let day = if first.ends_with(b",") { words.next()? } else { first };
+    let local = local_time([day, words.next()?, words.next()?], words.next()?)?;
+    let offset = zone(words.next()?)?;
+    words.next().is_none().then_some(local - offset)
+}
+
+/// Seconds since 1970 of such a date, by the clocks of its zone.
+pub(crate) fn local_time([day, month, year]: [&[u8]; 3], time: &[u8]) -> Option<i64> {
+    const MONTHS: [&[u8]; 12] =
+        [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
+    let number = |text: &[u8]| std::str::from_utf8(text).ok()?.parse::<i64>().ok();
+    let is_time = time.len() == 8 && time[2] == b':' && time[5] == b':';
+    if !is_time || !(1..=2).contains(&day.len()) || year.len() != 4 {
+        return None;
+    }
+    let month = MONTHS.iter().position(|of| of.eq_ignore_ascii_case(month))? as i64 + 1;
+    date::unix(
+        number(year)?,
+        month,
+        number(day)?,
+        number(&time[..2])?,
+        number(&time[3..5])?,
+        number(&time[6..])?,
+    )
+}
+
+/// Seconds by which the clocks of a zone are ahead, with the names that it may have (RFC 5322 §4.3).
+pub(crate) fn zone(text: &[u8]) -> Option<i64> {
+    const NAMES: [(&[u8], i64); 12] = [
+        (b"GMT", 0),
+        (b"UT", 0),
+        (b"UTC", 0),
+        (b"Z", 0),
+        (b"EDT", -4),
+        (b"EST", -5),
+        (b"CDT", -5),
+        (b"CST", -6),
+        (b"MDT", -6),
+        (b"MST", -7),
+        (b"PDT", -7),
+        (b"PST", -8),
+    ];
+    if let Some((_, hours)) = NAMES.iter().find(|(name, _)| *name == text) {
+        return Some(hours * 3_600);
+    }
+    let (sign, digits) = match text.split_first()? {
+        (b'+', digits) => (1, digits),
+        (b'-', digits) => (-1, digits),
+        _ => return None,
+    };
+    if digits.len() != 4 || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let number: i64 = std::str::from_utf8(digits).ok()?.parse().ok()?;
+    Some(sign * (number / 100 * 3_600 + number % 100 * 60))
+}
+
+/// Whether a time in a response, in seconds since 1970, is that of the response.
+pub(crate) fn is_now(seconds: i64, now: u64) -> bool {
+    let milliseconds = u64::try_from(seconds).ok().and_then(|seconds| seconds.checked_mul(1_000));
+    milliseconds.is_some_and(|moment| moment.abs_diff(now) <= CLOCK_TOLERANCE)
 }
 
 /// At least 12 letters and digits without a space, that change between kinds as no word does.
@@ -123,6 +192,10 @@ mod tests {
             ("2023-11-14T22:13:20Z", Shape::Clock),
             ("2023-11-14T23:13:21.5+01:00", Shape::Clock),
             ("Tue, 14 Nov 2023 22:13:20 GMT", Shape::Clock),
+            ("Tue, 14 Nov 2023 23:13:20 +0100", Shape::Clock),
+            ("14 Nov 2023 14:13:22 PST", Shape::Clock),
+            ("Tue, 14 Nov 2023 22:13:20 +0100", Shape::Plain),
+            ("Tue, 14 Nov 2023 22:13:20 -13", Shape::Plain),
             ("1600000000", Shape::Integer),
             ("-17", Shape::Integer),
             ("12.5", Shape::Decimal),

@@ -1,10 +1,10 @@
 //! Which values of request fields are usual: those that several clients sent.
 //!
 //! A field that never came while shadow watched, or a value that hardly anyone sent, may be one that the API responds to. So
-//! requests with others than these are passed on. This is the only place that keeps values as text, and only of such fields that
-//! neither let a client in nor say from where it comes. Before: `dimension`; next: `route`.
+//! requests with others than these are passed on, and so are those with other values of what is in the key. This is the only place
+//! that keeps values as text, and only of such fields and cookies that neither let a client in nor say from where it comes. Before:
+//! `dimension`; next: `route`.
 
-use crate::paths::FEWEST_CLIENTS;
 use std::collections::HashMap;
 
 /// Fields that are compared with others than the unlisted ones, whether they came or not.
@@ -38,6 +38,8 @@ fn may_be_written(value: &[u8]) -> bool {
 
 struct Value {
     dimension: u8,
+    /// Clients from which on it is usual.
+    fewest: u8,
     hash: u64,
     /// Bits of clients.
     clients: u64,
@@ -46,7 +48,7 @@ struct Value {
 
 impl Value {
     fn is_usual(&self) -> bool {
-        self.clients.count_ones() >= FEWEST_CLIENTS && self.requests >= ENOUGH
+        self.clients.count_ones() >= u32::from(self.fewest) && self.requests >= ENOUGH
     }
 }
 
@@ -57,11 +59,11 @@ pub(crate) struct Usual {
 }
 
 impl Usual {
-    /// Counts a value of a client. Whether it is usual by now, and its text is kept.
+    /// Counts a value of a client. Whether it is usual by now, and its text is kept. `fewest`: clients from which on it is.
     pub(crate) fn count(
         &mut self,
         texts: &mut Texts,
-        dimension: usize,
+        (dimension, fewest): (usize, u32),
         (hash, value): (u64, &[u8]),
         client: u32,
     ) -> bool {
@@ -70,7 +72,8 @@ impl Usual {
         }
         let known = self.list.iter().position(|of| of.hash == hash && usize::from(of.dimension) == dimension);
         let at = known.unwrap_or_else(|| {
-            let new = Value { dimension: dimension as u8, hash, clients: 0, requests: 0 };
+            let new =
+                Value { dimension: dimension as u8, fewest: fewest as u8, hash, clients: 0, requests: 0 };
             let rarest = (0..self.list.len()).min_by_key(|at| self.list[*at].requests);
             match rarest.filter(|_| self.list.len() == MOST) {
                 Some(rarest) => {
@@ -99,6 +102,20 @@ impl Usual {
             hash => texts.list.get(&hash).map(|text| &**text),
         };
         list.iter().filter_map(text).collect()
+    }
+
+    /// The text of a usual value, by its hash among those of its request; empty if the request had none.
+    pub(crate) fn text<'t>(&self, dimension: usize, value: u32, texts: &'t Texts) -> Option<&'t str> {
+        let is_it = |of: &&Value| {
+            usize::from(of.dimension) == dimension && (of.hash as u32).max(1) == value && of.hash != ABSENT
+        };
+        match value {
+            0 => Some(""),
+            _ => texts
+                .list
+                .get(&self.list.iter().filter(is_it).find(|of| of.is_usual())?.hash)
+                .map(|text| &**text),
+        }
     }
 
     /// Requests with usual values of a dimension.
@@ -140,6 +157,7 @@ impl Texts {
 mod tests {
     use super::*;
     use crate::hash::Key;
+    use crate::paths::FEWEST_CLIENTS;
 
     #[test]
     fn a_value_of_several_clients_is_usual_after_some_requests_and_no_other_one_is() {
@@ -148,7 +166,7 @@ mod tests {
             let mut is_usual = false;
             for number in 0..requests {
                 let of = (key.bytes(value.as_bytes()), value.as_bytes());
-                is_usual = usual.count(&mut texts, 7, of, number % clients * 2);
+                is_usual = usual.count(&mut texts, (7, FEWEST_CLIENTS), of, number % clients * 2);
             }
             is_usual
         };

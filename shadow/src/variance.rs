@@ -42,50 +42,66 @@ pub(crate) struct Finding {
     pub(crate) table: Table,
 }
 
-/// The dimensions by which responses differ, most important first. `clients`: how many there were.
-pub(crate) fn explain(dimensions: &Dimensions, pairs: &Pairs, clients: u32) -> Vec<Finding> {
+/// The dimensions by which responses differ.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Explanation {
+    /// Most important first.
+    pub(crate) findings: Vec<Finding>,
+    /// Whether they explain the differences only if the address does not: too few clients at different addresses agree on them.
+    pub(crate) is_open: bool,
+}
+
+/// The dimensions by which responses differ. `clients`: how many there were.
+pub(crate) fn explain(dimensions: &Dimensions, pairs: &Pairs, clients: u32) -> Explanation {
     let untestable = dimensions.incomparable();
     let selectors = dimensions
         .mask(|dimension| dimension.sort == Sort::Argument || dimension.role(clients) == Role::Selector);
     let found = explained_by(dimensions, pairs, !untestable, is_an_effect);
-    let addresses = dimensions.mask(|dimension| dimension.sort == Sort::Address || dimension.is_address);
-    let found = match mask(&found) & addresses {
-        0 => found,
-        of_address => {
-            without_addresses(dimensions, pairs, of_address, !untestable & !addresses).unwrap_or(found)
-        }
+    let of_clients = dimensions.mask(|of| of.sort == Sort::Address || of.is_address || of.is_of_analytics());
+    let Explanation { findings: found, is_open } = match mask(&found) & of_clients {
+        0 => Explanation { findings: found, is_open: false },
+        named => without_names_of_clients(dimensions, pairs, named, !untestable & !of_clients)
+            .unwrap_or(Explanation { findings: found, is_open: false }),
     };
     if mask(&found) & !selectors == 0 {
-        return found;
+        return Explanation { findings: found, is_open };
     }
     // Several preferences together tell clients apart nearly as well as their sessions do. Then those are the reason only if
     // clients with the same preferences get the same.
     let others = explained_by(dimensions, pairs, selectors & !untestable, is_a_difference);
-    let known = mask(&others);
     let rest = mask(&found) & !selectors;
-    let is_proved = (0..dimensions.list.len()).filter(|number| rest & (1 << number) != 0).all(|number| {
-        let table = table(pairs, 1 << number, known);
-        table.with() >= ENOUGH_SAME && !is_a_difference(&table)
-    });
-    if is_proved && known != 0 { others } else { found }
+    let is_proved = explains_all(pairs, rest, mask(&others)) == Some(true);
+    Explanation { findings: if is_proved { others } else { found }, is_open }
 }
 
-/// An address tells clients apart as well as several other reasons together do. Then those are the reason if clients at different
-/// addresses who agree on them get the same.
-fn without_addresses(
+/// An address, or an id for counting visits, tells clients apart as well as several other reasons together do. Then those are the
+/// reason if clients who agree on them and differ in what names them get the same.
+fn without_names_of_clients(
     dimensions: &Dimensions,
     pairs: &Pairs,
-    of_address: u64,
+    named: u64,
     allowed: u64,
-) -> Option<Vec<Finding>> {
-    let others = explained_by(dimensions, pairs, allowed, is_an_effect);
-    let known = mask(&others);
-    let explains_nothing = |number: usize| {
+) -> Option<Explanation> {
+    let findings = explained_by(dimensions, pairs, allowed, is_an_effect);
+    if explains_all(pairs, named, mask(&findings)) == Some(true) {
+        return Some(Explanation { findings, is_open: false });
+    }
+    // Of several reasons, each is no effect by itself: most pairs that agree on it differ by another one.
+    let findings = explained_by(dimensions, pairs, allowed, is_a_difference);
+    let is_proved = explains_all(pairs, named, mask(&findings));
+    (is_proved != Some(false)).then_some(Explanation { findings, is_open: is_proved.is_none() })
+}
+
+/// Whether pairs that agree on `known` are equal as often if they differ in one of `others`. `None`: too few do for a proof, and
+/// nothing is against it.
+fn explains_all(pairs: &Pairs, others: u64, known: u64) -> Option<bool> {
+    let (mut is_proved, mut is_refuted) = (true, known == 0);
+    for number in (0..64).filter(|number| others & (1 << number) != 0) {
         let table = table(pairs, 1 << number, known);
-        table.with() >= ENOUGH_SAME && !is_a_difference(&table)
-    };
-    let mut numbers = (0..dimensions.list.len()).filter(|number| of_address & (1 << number) != 0);
-    (known != 0 && numbers.all(explains_nothing)).then_some(others)
+        is_proved &= table.with() >= ENOUGH_SAME;
+        is_refuted |= is_a_difference(&table);
+    }
+    if is_refuted { Some(false) } else { is_proved.then_some(true) }
 }
 
 /// Takes one of `allowed` after the other.
@@ -251,13 +267,17 @@ mod tests {
         values: Vec<Box<[u32]>>,
     }
 
-    fn clients(some_have_no_session: bool) -> Clients {
+    /// `without`: one client in so many has no session, and each has one of two currencies; zero: all have a session.
+    fn clients(without: u8) -> Clients {
         let (key, mut dimensions) = (Key::from_seed(1), Dimensions::new());
         let mut values = Vec::new();
         for round in 0..3 {
             for client in 0..40_u8 {
-                let has_none = some_have_no_session && client % 4 == 3;
-                let cookie = if has_none { String::new() } else { format!("session=s{client}") };
+                let mut cookie =
+                    if without == 0 { String::new() } else { format!("currency=c{}; ", client / 20) };
+                if without == 0 || client % without != without - 1 {
+                    cookie += &format!("session=s{client}");
+                }
                 let agent = format!("agent {}", client % 4);
                 let (language, id) =
                     (["de", "en", "fr"][usize::from(client % 3)], format!("{round}-{client}"));
@@ -278,11 +298,11 @@ mod tests {
     }
 
     fn labels(meaning: impl Fn(usize, u64) -> u64) -> Vec<String> {
-        labels_of(false, meaning)
+        labels_of(0, meaning)
     }
 
-    fn labels_of(some_have_no_session: bool, meaning: impl Fn(usize, u64) -> u64) -> Vec<String> {
-        let Clients { dimensions, values } = clients(some_have_no_session);
+    fn labels_of(without: u8, meaning: impl Fn(usize, u64) -> u64) -> Vec<String> {
+        let Clients { dimensions, values } = clients(without);
         let mut pairs = Pairs::default();
         let mut state = 12_345_u64;
         let mut next = || {
@@ -298,10 +318,11 @@ mod tests {
             differing |= id.map_or(0, |id| 1 << id);
             pairs.add(differing, 500, meaning(one, time) != meaning(other, time));
         }
-        explain(&dimensions, &pairs, 40)
-            .iter()
-            .map(|finding| dimensions.list[finding.dimension].label())
-            .collect()
+        let explanation = explain(&dimensions, &pairs, 40);
+        let of_what = if explanation.is_open { vec!["open".to_owned()] } else { vec![] };
+        let found = explanation.findings.iter();
+        let labels = found.map(|finding| dimensions.list[finding.dimension].label());
+        labels.chain(of_what).collect()
     }
 
     #[test]
@@ -317,7 +338,7 @@ mod tests {
     #[test]
     fn an_address_is_not_the_reason_for_what_sessions_and_languages_are_together() {
         // One in four has no session; their languages count alone.
-        let found = labels_of(true, |client, _| {
+        let found = labels_of(4, |client, _| {
             let language = client as u64 % 3;
             if client % 4 == 3 { language } else { 100 + client as u64 * 3 + language }
         });
@@ -325,8 +346,26 @@ mod tests {
             !found.contains(&"address".to_owned()) && found.contains(&"cookie session".to_owned()),
             "{found:?}"
         );
-        let found = labels_of(true, |client, _| client as u64);
-        assert!(found.contains(&"address".to_owned()), "{found:?}");
+        let found = labels_of(4, |client, _| client as u64);
+        assert!(found.iter().any(|of| of == "address" || of == "open"), "{found:?}");
+    }
+
+    #[test]
+    fn an_address_is_not_the_reason_for_several_others_of_which_none_is_an_effect_by_itself() {
+        let of_preferences = |client: usize| client as u64 % 3 * 10 + client as u64 / 20;
+        let own = |client: usize| if client.is_multiple_of(2) { 100 * (client as u64 + 1) } else { 0 };
+        let mut found = labels_of(2, |client, _| of_preferences(client) + own(client));
+        found.sort();
+        assert_eq!(found, ["cookie currency", "cookie session", "header accept-language"]);
+        let region = |client: usize| if client % 9 == 1 { 10_000 } else { 0 };
+        let found = labels_of(2, |client, _| of_preferences(client) + own(client) + region(client));
+        assert!(
+            found.contains(&"address".to_owned()),
+            "what clients at another place get differs: {found:?}"
+        );
+        // Two without a session, of which each has a language of its own.
+        let found = labels_of(20, |client, _| of_preferences(client) + 100 * (client as u64 + 1));
+        assert!(!found.contains(&"address".to_owned()), "{found:?}");
     }
 
     #[test]

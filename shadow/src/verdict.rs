@@ -8,7 +8,7 @@ use crate::paths::FEWEST_CLIENTS;
 use crate::plan::Plan;
 use crate::route::Route;
 use crate::simulation::{EXPLICIT, Entry, Evidence, LIFETIMES, Outcomes};
-use crate::variance::{self, Finding};
+use crate::variance::{self, Explanation, Finding};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Hits that other clients would have got: a leak in one of a hundred responses is then among them.
@@ -60,6 +60,8 @@ pub(crate) struct Verdict {
     pub(crate) keep: Option<(usize, u32)>,
     pub(crate) outcomes: Outcomes,
     pub(crate) findings: Vec<Finding>,
+    /// Whether they may be the reason only if the address is not.
+    pub(crate) is_open: bool,
     pub(crate) plan: Plan,
 }
 
@@ -128,7 +130,8 @@ impl Verdict {
         is_of_words: bool,
         budget: f64,
     ) -> Verdict {
-        let findings = variance::explain(&route.dimensions, &route.pairs, route.clients());
+        let Explanation { findings, is_open } =
+            variance::explain(&route.dimensions, &route.pairs, route.clients());
         let mut evidence = route.evidence;
         for (outcomes, doubts) in evidence.iter_mut().zip(&keys.evidence) {
             outcomes.stale += doubts.stale;
@@ -136,13 +139,19 @@ impl Verdict {
             outcomes.stale_age += doubts.stale_age;
         }
         let found = findings.clone();
-        let verdict =
-            |reason, keep, outcomes| Verdict { reason, keep, outcomes, findings: found, plan: route.plan };
+        let verdict = |reason, keep, outcomes| Verdict {
+            reason,
+            keep,
+            outcomes,
+            findings: found,
+            is_open,
+            plan: route.plan,
+        };
         if let Some(reason) = forbidden(route, &findings, is_of_words) {
             return verdict(reason, None, Outcomes::default());
         }
         let enough_keys = if is_folded { ENOUGH_KEYS } else { 1 };
-        let has_clients = route.selection.has_several_clients_of_each()
+        let has_clients = route.keys_have_several_clients()
             && route.sharing_clients() >= ENOUGH_CLIENTS
             && keys.with_several_clients >= enough_keys;
         let candidates = candidates(route);
@@ -158,11 +167,16 @@ impl Verdict {
                 outcomes.bound().max(all.bound()) <= budget || *lifetime == EXPLICIT && route.is_declared();
             // What no response was seen to live through is not recommended, but by the API.
             let is_lived = *lifetime == EXPLICIT || all.outlived > 0;
-            if is_safe && has_clients && is_learned && has_words() && is_fresh && is_lived {
+            if is_safe && has_clients && is_learned && !is_open && has_words() && is_fresh && is_lived {
                 return verdict(Reason::Keep, Some((*lifetime, *seconds)), outcomes);
             }
         }
-        let (reason, outcomes) = insufficient(route, keys, &evidence, &candidates, budget);
+        let (mut reason, outcomes) = insufficient(route, keys, &evidence, &candidates, budget);
+        if let Reason::Needs { clients, .. } = &mut reason
+            && is_open
+        {
+            *clients = 1.max(*clients);
+        }
         verdict(reason, None, outcomes)
     }
 }
@@ -249,7 +263,7 @@ fn insufficient(
     let best = safe.min_by_key(missing).unwrap_or_default();
     let requests = missing(&best);
     // Requests of one client for what is its own are no evidence for sharing.
-    let other = u64::from(best.shared == 0 || !route.selection.has_several_clients_of_each());
+    let other = u64::from(best.shared == 0 || !route.keys_have_several_clients());
     let clients = u64::from(ENOUGH_CLIENTS.saturating_sub(route.sharing_clients())).max(other);
     (Reason::Needs { requests, clients }, best)
 }

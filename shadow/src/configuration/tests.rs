@@ -1,7 +1,7 @@
 //! What is written for a report: that it loads, which location a path gets, and the schema.
 
 use super::*;
-use crate::report::{Needs, SCHEMA, Totals, schema};
+use crate::report::{KeyValues, Needs, SCHEMA, Totals, schema};
 use millstream_conf::diagnostics::Severity;
 use millstream_conf::load::load_text;
 use serde_json::Value;
@@ -25,12 +25,14 @@ fn route(segments: Vec<Segment>, keep_seconds: Option<u32>) -> RouteReport {
             "responses differ by cookie session"
         }
         .to_owned(),
+        note: None,
         varies_by: Vec::new(),
         ignores: Vec::new(),
         bypasses: Vec::new(),
         shares: Vec::new(),
         served_only: Vec::new(),
         usual: Vec::new(),
+        key_values: None,
         noise: Vec::new(),
         changed_by: Vec::new(),
         would_be_hits: if keep_seconds.is_some() { 38_730 } else { 0 },
@@ -55,7 +57,8 @@ fn route(segments: Vec<Segment>, keep_seconds: Option<u32>) -> RouteReport {
 fn report() -> Report {
     let mut items = route(vec![word("api"), word("items"), Segment::Any(Fold::Number)], Some(60));
     items.varies_by = vec!["header accept-language".to_owned()];
-    items.selected = vec![(Sort::Field, "accept-language".to_owned())];
+    items.selected =
+        vec![(Sort::Field, "accept-language".to_owned()), (Sort::Field, "user-agent".to_owned())];
     items.shared = vec![
         (Sort::Cookie, "_ga".to_owned()),
         (Sort::Cookie, "ab.c".to_owned()),
@@ -80,10 +83,16 @@ fn report() -> Report {
         usual("x-requested-with", Some(&["", "XMLHttpRequest"])),
         usual("x-ticks", None),
     ];
+    let key = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect();
+    items.key_values = Some(KeyValues {
+        names: vec!["header accept-language".to_owned(), "header user-agent".to_owned()],
+        values: vec![key(&["de", "dark"]), key(&["de", ""]), key(&["DE", ""]), key(&["e|n", "x"])],
+    });
     items.bypasses = vec!["header authorization".to_owned(), "certificate".to_owned()];
     let mut search = route(vec![word("search")], Some(10));
     search.ignored = vec!["utm_source".to_owned(), "gclid".to_owned()];
     search.has_explicit = true;
+    search.note = Some("all clients were in 192.0.2.0/24".to_owned());
     let mut users = route(vec![word("users"), Segment::Any(Fold::Word)], Some(30));
     users.words = vec!["ann".to_owned(), "b.ob".to_owned()];
     let mut forms = route(vec![word("users"), Segment::Any(Fold::Word), word("form")], Some(5));
@@ -142,9 +151,12 @@ fn each_line_of_a_cache_has_its_evidence() {
         assert!(line.contains(";  # "), "{line}");
     }
     assert!(text.contains("proxy_cache_valid 200 60s;  # 0 of 38,730 would-be hits wrong, 12,004 clients"));
-    assert!(text.contains("proxy_cache_key \"$scheme$http_host$request_uri $http_accept_language\";"));
+    assert!(text.contains(
+        "proxy_cache_key \"$scheme$http_host$request_uri $http_accept_language $http_user_agent\";"
+    ));
+    assert!(text.contains("\n        # all clients were in 192.0.2.0/24\n"));
     assert!(text.contains("proxy_cache_ignore_args utm_source gclid;"));
-    let fields = "$has_field_5318c21a $rare_accept_46dba6b8 $rare_accept_language_a3594906 $rare_origin $rare_x_requested_with_926d627f";
+    let fields = "$has_field_5318c21a $rare_accept_46dba6b8 $rare_accept_language_a3594906 $rare_origin $rare_x_requested_with_926d627f $rare_key_7b123f2f";
     let flags = format!(
         "$has_cookie_not__5fga_not_ab_2ec $has_credential_not_x_2dkey $has_certificate $has_argument_api_key {fields}"
     );
@@ -163,6 +175,7 @@ fn each_line_of_a_cache_has_its_evidence() {
         "map $http_accept $rare_accept_46dba6b8 { \"\" \"\"; \"*/*\" \"\"; \"application/json;q=0.9, text/html\" \"\"; default 1; }",
         "map $http_accept_language $rare_accept_language_a3594906 { \"de\" \"\"; default 1; }",
         "map $http_origin $rare_origin { \"\" \"\"; default 1; }",
+        "map \"$http_accept_language|$http_user_agent\" $rare_key_7b123f2f { \"de|\" \"\"; \"de|dark\" \"\"; default 1; }",
     ] {
         assert!(text.contains(map), "{map}: {text}");
     }

@@ -40,6 +40,19 @@ impl Route {
         self.addresses.count() >= FEWEST_ADDRESSES
     }
 
+    /// Why it could not be seen whether responses differ by address; `None` if it could.
+    pub(crate) fn address_is_unseen(&self) -> Option<String> {
+        // A proxy in front passes on the addresses of clients in a field.
+        let is_passed_on =
+            self.dimensions.list.iter().any(|of| of.is_address && of.distinct() >= FEWEST_ADDRESSES);
+        let place = match self.has_addresses() {
+            _ if is_passed_on || self.tally.sampled == 0 => return None,
+            false => format!("requests came from fewer than {FEWEST_ADDRESSES} addresses"),
+            true => format!("all clients were in {}", self.dimensions.network.label()?),
+        };
+        Some(format!("{place}, so it is not known whether responses differ by address"))
+    }
+
     pub(crate) fn count_client(&mut self, key: &Key, address: u32, client: u32) {
         self.addresses.add(key.pair(3, u64::from(address)));
         if !self.has_addresses() {
@@ -64,5 +77,33 @@ impl Route {
     /// Counts a request of a client, and notes in its values whether it is one of its first ones.
     pub(crate) fn visit(&mut self, key: &Key, values: &mut [u32], client: u32) {
         Dimensions::note_visit(values, self.visits.is_early(key.pair(3, u64::from(client))));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::request;
+
+    /// What is noted after requests of so many clients, whose addresses a field has if `name` is one.
+    fn note(clients: u8, name: &str) -> Option<String> {
+        let (key, mut route) = (Key::from_seed(1), Route::new(0, 0));
+        route.tally.sampled = 60;
+        for number in 0..60 {
+            let address = format!("203.0.113.{number}");
+            let fields = std::iter::once((name.as_bytes(), address.as_bytes()));
+            let values = route.dimensions.read(&key, &request(None, number % clients), fields);
+            route.count_client(&key, values[0], 0);
+        }
+        route.address_is_unseen()
+    }
+
+    #[test]
+    fn it_is_noted_if_all_clients_were_in_one_network_or_behind_a_proxy_that_hides_them() {
+        let of_network = note(20, "accept").expect("they are in one");
+        assert!(of_network.starts_with("all clients were in 10.0.0.0/24,"), "{of_network}");
+        let of_one = note(1, "accept").expect("there is one");
+        assert!(of_one.starts_with("requests came from fewer than 5 addresses,"), "{of_one}");
+        assert_eq!(note(1, "x-forwarded-for"), None);
     }
 }

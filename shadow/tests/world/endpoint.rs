@@ -29,6 +29,7 @@ kinds! {
     PublicWithBearer UnnamedKey PremiumItems Drafts RankedAndShuffled Jsonp RepeatedArgument Referrals FirstVisit Quota
     LastSeen LaterPersonal CurrencyOfLanguage LateTenant LateRegion LateXml LateOrigin LateLanguage LateAjax RareXml
     MembersToken MembersInLanguages
+    SeveralReasons SeveralAndAddress OwnCurrency Feed MembersForm
 }
 
 /// So many kinds at random.
@@ -48,6 +49,9 @@ const STAFF: usize = 10;
 /// Clients that come only after it was watched, some of which send what no one sent before.
 const LATE: std::ops::Range<usize> = 40..80;
 
+/// Currencies that one client each has for its own.
+const OWN_CURRENCIES: [&str; 6] = ["CHF", "JPY", "SEK", "NOK", "PLN", "CZK"];
+
 /// Items from here on are pages of the client's own.
 const OWN: usize = 1_000;
 
@@ -62,8 +66,14 @@ impl Kind {
         match self {
             Kind::MembersToken => client % 4 == 1,
             Kind::MembersInLanguages => matches!(client % 8, 0 | 1 | 4),
+            _ if self.has_few_sessions() => client % 8 == 1,
             _ => true,
         }
+    }
+
+    /// Whether one client in eight has a session, and three of four no cookies but those of preferences.
+    fn has_few_sessions(self) -> bool {
+        matches!(self, Kind::SeveralReasons | Kind::SeveralAndAddress | Kind::MembersForm)
     }
 
     /// Whether a proxy in front passes on the addresses of clients in a field.
@@ -244,7 +254,7 @@ impl Endpoint {
             | Kind::Greeting
             | Kind::OneClient => 1,
             Kind::SomePrivate => 25,
-            Kind::Articles | Kind::Handles => 70,
+            Kind::Articles | Kind::Handles | Kind::MembersForm => 70,
             Kind::PremiumItems => 12,
             _ => rng.usize(6..30),
         };
@@ -345,12 +355,15 @@ impl Endpoint {
             _ => None,
         };
         let mut cookies = Vec::new();
-        if !Client::is_bare(client.number) {
+        let is_plain = self.kind.has_few_sessions() && client.number % 4 != 1;
+        if !Client::is_bare(client.number) && !is_plain {
             cookies.push(format!("_ga={}", client.analytics));
         }
         if client.number % 16 != 3 {
-            cookies.push(format!("ab={}", client.ab));
-            cookies.extend(client.currency.map(|currency| format!("currency={currency}")));
+            cookies.extend((!is_plain).then(|| format!("ab={}", client.ab)));
+            let own = (self.kind == Kind::OwnCurrency && client.number % 8 == 7)
+                .then(|| OWN_CURRENCIES[client.number / 8 % OWN_CURRENCIES.len()]);
+            cookies.extend(own.or(client.currency).map(|currency| format!("currency={currency}")));
         }
         if self.kind == Kind::RoleCookie && client.session.is_some() {
             cookies.push(format!("role={}", ["user", "editor", "admin"][client.number / 4 % 3]));
@@ -508,7 +521,11 @@ impl Endpoint {
             Kind::Language | Kind::VaryLanguage | Kind::EditedInLanguages => {
                 hash((item, asked.field("accept-language")))
             }
-            Kind::CurrencyCookie => hash((item, asked.cookie("currency"))),
+            Kind::CurrencyCookie | Kind::OwnCurrency => hash((item, asked.cookie("currency"))),
+            Kind::SeveralReasons | Kind::SeveralAndAddress => {
+                let place = self.kind == Kind::SeveralAndAddress && hash(asked.address).is_multiple_of(5);
+                hash((item, session, asked.field("accept-language"), asked.cookie("currency"), place))
+            }
             Kind::Compressed => hash((item, asked.field("accept-encoding"))),
             Kind::MobileOrDesktop => {
                 hash((item, asked.field("user-agent").is_some_and(|agent| agent.contains("Mobile"))))
@@ -584,6 +601,7 @@ impl Endpoint {
                 | Kind::LaterPersonal
                 // In each language, too few clients have no session.
                 | Kind::MembersInLanguages
+                | Kind::SeveralAndAddress
                 // A cache has to know which of 200 values is the one.
                 | Kind::Styles
         )
@@ -595,11 +613,18 @@ impl Endpoint {
         let mut version = (now - START + (hash(item) % 1_000_000) * 1_000) / (self.period * 1_000);
         let is_json = !matches!(
             self.kind,
-            Kind::CsrfForm | Kind::AbByCookie | Kind::MobileOrDesktop | Kind::Greeting | Kind::Jsonp
+            Kind::CsrfForm
+                | Kind::AbByCookie
+                | Kind::MobileOrDesktop
+                | Kind::Greeting
+                | Kind::Jsonp
+                | Kind::Feed
+                | Kind::MembersForm
         );
         let content_type = match self.kind {
             _ if is_json => "application/json",
             Kind::Jsonp => "application/javascript",
+            Kind::Feed => "application/rss+xml",
             _ => "text/html; charset=utf-8",
         };
         let mut fields = vec![
@@ -639,6 +664,7 @@ impl Endpoint {
                 class = hash((class, self.counter));
             }
             Kind::CsrfForm => class = hash((class, self.counter)),
+            Kind::MembersForm if asked.session().is_some() => class = hash((class, self.counter)),
             Kind::Streaming => fields[1].1 = "text/event-stream".to_owned(),
             Kind::Erroring if rng.u8(..10) == 0 => status = 500,
             Kind::EchoedOrigin => {
@@ -731,6 +757,13 @@ impl Endpoint {
             Kind::CsrfForm => format!(
                 "<form><input type=\"hidden\" name=\"csrf_token\" value=\"{noise}\"><p>Welcome to {item}</p></form>"
             ),
+            Kind::Feed => format!(
+                "<rss><channel><lastBuildDate>{}</lastBuildDate><title>About {name}</title></channel></rss>",
+                rfc2822(now)
+            ),
+            Kind::MembersForm if asked.session().is_some() => format!(
+                "<h1>Page {item}.{version}</h1><form><input type=\"hidden\" name=\"csrfmiddlewaretoken\" value=\"{noise}Xy7\"></form>"
+            ),
             Kind::RandomOrder => {
                 let mut list: Vec<String> =
                     (0..8).map(|number| format!("\"e{}\"", hash((&name, number)) % 1_000)).collect();
@@ -796,6 +829,11 @@ fn article(item: usize) -> String {
 
 fn millstream_wire_date(now: u64) -> String {
     String::from_utf8_lossy(&millstream_wire::date::format_http((now / 1_000) as i64)).into_owned()
+}
+
+/// As `Tue, 14 Nov 2023 23:13:20 +0100`.
+fn rfc2822(now: u64) -> String {
+    millstream_wire_date(now + 3_600_000).replace("GMT", "+0100")
 }
 
 fn iso(now: u64) -> String {

@@ -81,6 +81,12 @@ fn key(route: &RouteReport, asked: &Asked) -> Option<(String, bool)> {
     {
         return None;
     }
+    if let Some(of) = &route.key_values {
+        let values: Vec<String> = of.names.iter().map(|label| value(label).unwrap_or_default()).collect();
+        if !of.values.contains(&values) {
+            return None;
+        }
+    }
     let mut key = format!("{}{}?", asked.host(), asked.path);
     for argument in asked.query.iter().flat_map(|query| query.split('&')) {
         let name = argument.split('=').next().unwrap_or_default();
