@@ -7,7 +7,7 @@ use crate::engine::Failure;
 use crate::held::Cursor;
 use crate::marks::{Mark, Turn};
 use crate::order::Order;
-use crate::script::Entry;
+use crate::script::{BATCH, Entry};
 use crate::secret::Kind;
 use crate::session::Session;
 use crate::settings::Guard;
@@ -16,8 +16,6 @@ use millstream_conf::model::Level;
 use millstream_net::clock;
 use std::time::Duration;
 
-/// Entries that are read, and carried out together, at a time: less than a reply may have of the longest.
-pub(crate) const BATCH: usize = 256;
 /// Batches between two times that the session looks at what else is due.
 const BATCHES: usize = 8;
 /// Between two purges of the zone because of entries that cannot be opened.

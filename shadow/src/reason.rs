@@ -79,11 +79,15 @@ pub(crate) fn sentence(route: &Route, verdict: &Verdict, budget: f64) -> String 
             let selected = labels(&mut bits(route.plan.selected));
             format!("needs other clients with the same values of {selected}")
         }
-        Reason::Needs { requests: MANY_REQUESTS.., .. } => "needs many more requests".to_owned(),
-        Reason::Needs { requests, clients: 0 } => format!("needs about {requests} more requests"),
-        Reason::Needs { requests, clients } => {
-            format!("needs about {requests} more requests and {clients} or more other clients")
-        }
+        Reason::Needs { requests, clients } => more(*requests, *clients),
+    }
+}
+
+fn more(requests: u64, clients: u64) -> String {
+    match (requests, clients) {
+        (MANY_REQUESTS.., _) => "needs many more requests".to_owned(),
+        (_, 0) => format!("needs about {requests} more requests"),
+        _ => format!("needs about {requests} more requests and {clients} or more other clients"),
     }
 }
 

@@ -1,7 +1,9 @@
 //! The report as values, as JSON with a published schema, and what its plan does with a request.
 //!
-//! It contains no value of a request or response: names, counts, and words of paths that five clients have used. Before:
-//! `verdict`; next: `words` and `configuration`, which print it.
+//! It contains names, counts, words of paths that five clients have used, and of values only usual ones. Before: `verdict`; next:
+//! `words` and `configuration`, which print it.
+
+mod values;
 
 use crate::credentials;
 use crate::dimension::{Dimension, Dimensions, Sort};
@@ -13,9 +15,9 @@ use crate::segment::{self, Fold, Segment};
 use crate::shadow::{REST, Shadow};
 use crate::simulation::EXPLICIT;
 use crate::statistics::{Mix, ratio_interval};
-use crate::usual::{self, Texts};
 use crate::verdict::{Keys, Reason, Verdict};
 use serde::Serialize;
+use values::{key_values, usual_fields, varies_by};
 
 /// What this file is, and which version of it.
 pub const SCHEMA: &str = "millstream.shadow/1";
@@ -382,11 +384,7 @@ fn route(shadow: &Shadow, number: u32, keys: &Keys<'_>, budget: f64) -> Option<R
         leaks,
         hit_ratio,
         saved_seconds: rounded(api_seconds * f64::midpoint(hit_ratio[0], hit_ratio[1])),
-        needs: match verdict.reason {
-            Reason::Needs { requests, clients } => Some(Needs { requests, clients }),
-            Reason::Credentials => Some(Needs::WITHOUT_CREDENTIALS),
-            _ => None,
-        },
+        needs: needs(&verdict.reason),
         is_explicit: keep.is_some_and(|(lifetime, _)| lifetime == EXPLICIT),
         has_explicit: of.tally.explicit > 0,
         segments,
@@ -399,48 +397,12 @@ fn route(shadow: &Shadow, number: u32, keys: &Keys<'_>, budget: f64) -> Option<R
     })
 }
 
-/// The fields that may matter, with their usual values.
-fn usual_fields(route: &Route, texts: &Texts) -> Vec<UsualField> {
-    let of_route = route.dimensions.list.iter().enumerate().filter(|(_, of)| of.sort == Sort::Field);
-    let mut missing = usual::NEGOTIATING.to_vec();
-    let mut fields: Vec<UsualField> = Vec::new();
-    for (number, dimension) in of_route {
-        let field = String::from_utf8_lossy(&dimension.name).into_owned();
-        missing.retain(|name| **name != *field);
-        if dimension.may_matter && dimension.has_variable() {
-            let values = || route.usual.of(number, texts).into_iter().map(str::to_owned).collect();
-            fields.push(UsualField { field, values: (!dimension.is_unique()).then(values) });
-        }
+fn needs(reason: &Reason) -> Option<Needs> {
+    match *reason {
+        Reason::Needs { requests, clients } => Some(Needs { requests, clients }),
+        Reason::Credentials => Some(Needs::WITHOUT_CREDENTIALS),
+        _ => None,
     }
-    let absent = |name: &str| UsualField { field: name.to_owned(), values: Some(vec![String::new()]) };
-    fields.extend(missing.into_iter().map(absent));
-    fields.sort_by(|one, other| one.field.cmp(&other.field));
-    fields
-}
-
-fn key_values(route: &Route, texts: &Texts) -> Option<KeyValues> {
-    let mask = route.listed();
-    let selected = bits(route.plan.selected).enumerate();
-    let (places, listed): (Vec<usize>, Vec<usize>) =
-        selected.filter(|(_, number)| mask & (1 << number) != 0).unzip();
-    let names = listed.iter().map(|number| route.dimensions.list[*number].label()).collect();
-    let text = |(number, value): (&usize, &u32)| route.usual.text(*number, *value, texts).map(str::to_owned);
-    let values = route.selection.usual(&places);
-    let values = values.iter().filter_map(|values| listed.iter().zip(values).map(text).collect()).collect();
-    (mask != 0).then_some(KeyValues { names, values })
-}
-
-/// What responses differ by, and what selects among them; each once.
-fn varies_by(route: &Route, verdict: &Verdict) -> Vec<String> {
-    let found = verdict.findings.iter().map(|finding| finding.dimension);
-    let mut labels: Vec<String> = Vec::new();
-    for label in found.chain(bits(verdict.plan.selected)).map(|number| route.dimensions.list[number].label())
-    {
-        if !labels.contains(&label) {
-            labels.push(label);
-        }
-    }
-    labels
 }
 
 /// The routes whose unsafe requests came before at least half of the changes.
