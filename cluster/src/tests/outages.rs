@@ -141,7 +141,7 @@ fn whatever_someone_writes_into_the_engine_once_it_goes_on() {
         engine.call(&words);
         let name = format!("after {at}");
         nodes[at % 3].give(&name);
-        nodes[(at + 1) % 3].gets(&name);
+        // Of the zone, perhaps, where entries were missing.
         until("it is in force everywhere", || nodes[at % 3].purge(&name).is_everywhere());
     }
     let sequence = key("sequence");
