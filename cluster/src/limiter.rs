@@ -58,9 +58,7 @@ impl Limiter {
         let mut line = engine::open(&self.settings.engine).await?;
         script::prove(&mut line, &self.settings).await?;
         self.ledgers.iter_mut().for_each(Ledger::begin);
-        for ledger in &mut self.ledgers {
-            ledger.exchange(&mut line.caller()).await?;
-        }
+        exchange_once(&mut self.ledgers, &mut line.caller()).await?;
         if complaint.take().is_some() {
             self.write(Level::Notice, "the engine is back");
         }
@@ -79,14 +77,19 @@ impl Limiter {
     }
 }
 
+async fn exchange_once(ledgers: &mut [Ledger], caller: &mut Caller) -> Result<(), Failure> {
+    for ledger in ledgers {
+        ledger.exchange(caller).await?;
+    }
+    Ok(())
+}
+
 /// Until a failure.
 async fn exchange(ledgers: &mut [Ledger], mut caller: Caller) -> Failure {
     loop {
         let began = clock::now();
-        for ledger in &mut *ledgers {
-            if let Err(failure) = ledger.exchange(&mut caller).await {
-                return failure;
-            }
+        if let Err(failure) = exchange_once(ledgers, &mut caller).await {
+            return failure;
         }
         pause(INTERVAL.saturating_sub(clock::now().saturating_duration_since(began))).await;
     }

@@ -8,7 +8,7 @@ use crate::engine::{self, Failure};
 use crate::journal::{Found, Journal};
 use crate::order::{How, Issuer, Order, What};
 use crate::peers::{Peer, Peers};
-use crate::script::{BATCH, Place};
+use crate::script::{PORTION, Place};
 use crate::secret::{Kind, Seal, random};
 use crate::settings::Settings;
 use crate::shared_logs::SharedLogs;
@@ -114,7 +114,7 @@ impl Member {
             informed: Cell::default(),
             placed: RefCell::default(),
             complaint: RefCell::default(),
-            portion: Cell::new(BATCH),
+            portion: Cell::new(PORTION),
             strange: RefCell::default(),
             policy: RefCell::default(),
         };

@@ -7,7 +7,7 @@ use crate::engine::Failure;
 use crate::held::Cursor;
 use crate::marks::{Mark, Turn};
 use crate::order::Order;
-use crate::script::{BATCH, Entry};
+use crate::script::{Entry, PORTION};
 use crate::secret::Kind;
 use crate::session::Session;
 use crate::settings::Guard;
@@ -62,7 +62,7 @@ impl Session<'_> {
                     return Err(failure);
                 }
             };
-            self.member.portion.set((2 * most).min(BATCH));
+            self.member.portion.set((2 * most).min(PORTION));
             let is_last = entries.len() < most;
             let taken = self.take(cursor, entries);
             let end = taken.end;

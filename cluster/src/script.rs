@@ -72,7 +72,7 @@ if redis.call('HGET', KEYS[1], ARGV[1]) == ARGV[2] then return redis.call('HDEL'
 return 0";
 
 /// Entries that are read, and carried out together, at a time: less than a reply may have of the longest.
-pub(crate) const BATCH: usize = 256;
+pub(crate) const PORTION: usize = 256;
 
 /// The code of the error when the epoch is another one.
 const STALE: &str = "STALEEPOCH";

@@ -311,8 +311,8 @@ impl<'m> Session<'m> {
                 });
         }
         member.informed.set(Some(now));
-        let others = peers.iter().filter(|(_, peer)| !peer.beat.has_left);
-        member.compare_keys(others.filter(|(_, peer)| peer.beat.keys != member.door.keys()));
+        let present = || peers.iter().filter(|(_, peer)| !peer.beat.has_left);
+        member.compare_keys(present().filter(|(_, peer)| peer.beat.keys != member.door.keys()));
         if !member.settings.has(Guard::ReplayFirst) {
             member.confirm(at);
         }
@@ -321,8 +321,7 @@ impl<'m> Session<'m> {
             view.at = Some(at);
             view.epoch = held.epoch.as_ref().map_or(0, |epoch| epoch.number);
             (view.head, view.sequence) = (seen.head, held.cursor.sequence);
-            let present = peers.iter().filter(|(_, peer)| !peer.beat.has_left);
-            view.peers = present.map(|(issuer, peer)| (issuer, peer.clone())).collect();
+            view.peers = present().map(|(issuer, peer)| (issuer, peer.clone())).collect();
             view.is_replaying = held.cursor.sequence < seen.head;
             view.unpublished = held.unpublished();
         });
