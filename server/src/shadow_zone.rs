@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 /// How long viewers see one report.
 const FRESH: Duration = Duration::from_secs(5);
 
-/// Probes in a second.
-const PROBES: u32 = 10;
+/// In milliseconds: at most ten in a second.
+const PROBE_EVERY: u64 = 100;
 
 /// What has been observed since the process started.
 pub struct ShadowZone {
@@ -103,7 +103,7 @@ impl ShadowZone {
 
     /// From now on, some requests with credentials are sent once more without them, at most 10 in a second.
     pub fn probe(&self) {
-        self.lock().shadow.allow_probes(PROBES);
+        self.lock().shadow.allow_probes(PROBE_EVERY);
     }
 
     /// From now on, reports that are given no budget allow so many stale hits per hit.

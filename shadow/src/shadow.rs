@@ -23,6 +23,7 @@ use crate::sample::{Room, Sample};
 use crate::seen::Seen;
 use crate::simulation::Entry;
 use crate::usual::Texts;
+use probe::Pace;
 use std::collections::VecDeque;
 
 /// Routes that are known by themselves; the first one stands for all others.
@@ -58,9 +59,8 @@ pub struct Shadow {
     decoders: Decoders,
     second: u64,
     sampled: u32,
-    /// Probes in this second, and how many there may be.
-    probes: u32,
-    most_probes: u32,
+    /// No probes without it.
+    probes: Option<Pace>,
     pub(crate) requests: u64,
     pub(crate) first: u64,
     pub(crate) last: u64,
@@ -148,8 +148,7 @@ impl Shadow {
             decoders: Decoders::default(),
             second: 0,
             sampled: 0,
-            probes: 0,
-            most_probes: 0,
+            probes: None,
             requests: 0,
             first: u64::MAX,
             last: 0,
@@ -198,7 +197,7 @@ impl Shadow {
     fn may_sample(&mut self, now: u64) -> bool {
         if self.second != now / 1_000 {
             self.second = now / 1_000;
-            (self.sampled, self.probes) = (0, 0);
+            self.sampled = 0;
         }
         self.sampled += 1;
         self.sampled <= self.limits.sampled_per_second
@@ -245,9 +244,9 @@ impl Shadow {
             .filter(|(name, _)| !names::is_campaign(name))
             .fold(path, |sum, (name, value)| key.join(key.join(sum, name), value));
         let generation = route.generation;
-        let wants_probe =
-            !is_unsafe && !is_unusual && self.probes < self.most_probes && route.lacks_proof(&values);
-        self.probes += u32::from(wants_probe);
+        let wants_probe = !is_unsafe
+            && !is_unusual
+            && (self.probes.as_mut()).is_some_and(|pace| pace.take_if(now, || route.lacks_proof(&values)));
         let words = self.paths.words(route.node, request.path);
         let exact = Plan::default().url(key, &route.dimensions, request);
         Some(Box::new(Sampled {

@@ -10,6 +10,25 @@ use crate::response::Storable;
 use crate::seen::Seen;
 use crate::simulation::Entry;
 
+/// When the next probe may be sent. They are spread, so that no second holds more than are allowed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pace {
+    /// In milliseconds.
+    every: u64,
+    last: u64,
+}
+
+impl Pace {
+    /// Whether a probe is due that is `wanted`; if so, the next one is due later. A clock that was set back delays none.
+    pub(super) fn take_if(&mut self, now: u64, wanted: impl FnOnce() -> bool) -> bool {
+        let takes = now.wrapping_sub(self.last) >= self.every && wanted();
+        if takes {
+            self.last = now;
+        }
+        takes
+    }
+}
+
 impl Sampled {
     /// The same request without credentials, if its response would show what they let through: [`Shadow::probed`] takes it. At
     /// most once.
@@ -30,9 +49,9 @@ impl Sampled {
 }
 
 impl Shadow {
-    /// Allows so many probes in a second: requests without credentials, to learn what these let through.
-    pub fn allow_probes(&mut self, per_second: u32) {
-        self.most_probes = per_second;
+    /// Allows a probe every so many milliseconds: requests without credentials, to learn what these let through.
+    pub fn allow_probes(&mut self, every: u64) {
+        self.probes = Some(Pace { every, last: 0 });
     }
 
     /// The response to a request that a probe was taken for, sent without credentials, has ended. It is no request of a client: it
