@@ -13,6 +13,7 @@ use crate::measure::output::Output;
 use crate::running;
 use crate::serve_url;
 use crate::serve_url::Frame;
+use millstream_conf::lexer::quoted;
 use millstream_net::{clock, terminal};
 use millstream_server::shadow_zone::ShadowZone;
 use millstream_shadow::Report;
@@ -22,6 +23,7 @@ use rustix::termios::tcgetwinsize;
 use signal_hook::consts::{SIGQUIT, SIGTERM};
 use signal_hook::low_level::raise;
 use std::io::{self, IsTerminal, Write};
+use std::path::{self, Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -52,7 +54,10 @@ fn observe(flags: &ShadowUrl) -> Result<ExitCode, End> {
     if flags.front.urls.is_empty() {
         return Err("specify the API, such as http://127.0.0.1:8000".to_owned().into());
     }
-    let frame = Frame::of(&flags.front, None, &flags.front.urls)?;
+    let mut frame = Frame::of(&flags.front, None, &flags.front.urls)?;
+    let is_root = rustix::process::geteuid().is_root();
+    let folder = pid_folder(flags.config.as_deref(), is_root).map_err(|error| error.to_string())?;
+    frame.http.insert_str(0, &pid(&folder, &serve_url::address_of(&flags.front)));
     let mut output = Output::open(flags.json.as_deref(), flags.html.as_deref())?;
     output.export(flags.config.as_deref())?;
     let log = flags.log.as_deref().map(|file| Log::open(file, &flags.front)).transpose()?;
@@ -135,23 +140,33 @@ fn draw(report: &Report, drawn: usize) -> usize {
 }
 
 fn write(report: &Report, flags: &ShadowUrl, frame: &Frame, output: &mut Output) -> Result<(), End> {
-    let file = flags.config.as_ref().filter(|file| *file != "-").map(|file| file.display());
+    let file = flags.config.as_ref().filter(|file| *file != "-" && report.totals.cached_routes > 0);
+    let file = file.map(|file| file.display());
     let commands = file.map(|file| vec![format!("millstream -c {file} -t"), format!("millstream -c {file}")]);
     let page = page::page(report, &flags.front.urls, commands.unwrap_or_default());
     output.put_page(&page, true);
     if flags.config.is_none() && report.totals.cached_routes > 0 {
         output.put("\n--config FILE writes the nginx.conf that caches these routes.\n");
     }
-    let http = format!("{}{}", pid(&serve_url::address_of(&flags.front)), frame.http);
-    let front = Front { http: &http, server: &frame.server, pass: &frame.pass };
+    let front = Front { http: &frame.http, server: &frame.server, pass: &frame.pass };
     output.write_exports(std::iter::once_with(|| report.configuration(0, front)))?;
     output.write(|| report.json() + "\n", || page.html())
 }
 
+/// Where who runs the written configuration can make its pid file: in the prefix as root, and otherwise next to the configuration.
+fn pid_folder(config: Option<&Path>, is_root: bool) -> io::Result<PathBuf> {
+    if is_root {
+        return Ok(PathBuf::from("logs"));
+    }
+    let config = config.filter(|file| *file != "-").unwrap_or(Path::new("nginx.conf"));
+    Ok(path::absolute(config)?.parent().map_or_else(PathBuf::new, Path::to_owned))
+}
+
 /// A pid file of its own, so that two written configurations, or this one and another server's, run on one machine.
-fn pid(address: &str) -> String {
+fn pid(folder: &Path, address: &str) -> String {
     let address: String = address.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-    format!("pid logs/shadow-{}.pid;\n", address.trim_matches('-'))
+    let file = folder.join(format!("shadow-{}.pid", address.trim_matches('-')));
+    format!("pid {};\n", quoted(&file.to_string_lossy()))
 }
 
 #[cfg(test)]
@@ -165,7 +180,19 @@ mod tests {
             ("[::1]:8080", "pid logs/shadow-1--8080.pid;\n"),
             ("unix:/run/a.sock", "pid logs/shadow-unix--run-a-sock.pid;\n"),
         ] {
-            assert_eq!(pid(address), expected);
+            assert_eq!(pid(Path::new("logs"), address), expected);
         }
+    }
+
+    #[test]
+    fn the_pid_file_is_where_the_user_may_write() {
+        let folder = |config, is_root| pid_folder(config, is_root).expect("a current directory");
+        assert_eq!(folder(Some(Path::new("/srv/u/c.conf")), true), Path::new("logs"));
+        assert_eq!(folder(Some(Path::new("/srv/u/c.conf")), false), Path::new("/srv/u"));
+        let here = std::env::current_dir().expect("a current directory");
+        for config in [None, Some(Path::new("-")), Some(Path::new("c.conf"))] {
+            assert_eq!(folder(config, false), here);
+        }
+        assert_eq!(pid(Path::new("/a b"), "80"), "pid \"/a b/shadow-80.pid\";\n");
     }
 }

@@ -11,13 +11,19 @@ pub(crate) fn carried(route: &Route) -> u64 {
     route.plan.passed(route.dimensions.mask(|of| of.is_credential() && of.present > 0))
 }
 
+/// The credentials with which requests are served from the cache while what they get is not stored.
+fn served(route: &Route) -> u64 {
+    route.plan.harmless & !route.plan.open
+}
+
+fn labels(route: &Route, numbers: impl Iterator<Item = usize>) -> String {
+    numbers.map(|number| route.dimensions.list[number].label()).collect::<Vec<_>>().join(", ")
+}
+
 /// One sentence without a full stop.
 pub(crate) fn sentence(route: &Route, verdict: &Verdict, budget: f64) -> String {
     let outcomes = &verdict.outcomes;
-    let labels = |mask: &mut dyn Iterator<Item = usize>| -> String {
-        mask.map(|number| route.dimensions.list[number].label()).collect::<Vec<_>>().join(", ")
-    };
-    let differs = labels(&mut verdict.findings.iter().map(|finding| finding.dimension));
+    let differs = labels(route, verdict.findings.iter().map(|finding| finding.dimension));
     match &verdict.reason {
         Reason::Keep if outcomes.bound() > budget => format!(
             "the API's own lifetime; {} of {} would-be hits stale, {} clients",
@@ -44,13 +50,13 @@ pub(crate) fn sentence(route: &Route, verdict: &Verdict, budget: f64) -> String 
         Reason::Hollow => "nothing but times and ids in the response".to_owned(),
         Reason::Differs if differs.is_empty() => {
             let proof = route.credentials.proof(&route.dimensions);
-            format!("responses differ by {}", labels(&mut bits(proof.differing)))
+            format!("responses differ by {}", labels(route, bits(proof.differing)))
         }
         Reason::Differs => format!("responses differ by {differs}"),
         Reason::Credentials => {
             let usual =
                 |number: &usize| route.dimensions.list[*number].present >= route.dimensions.requests / 2;
-            let (all, list) = (carried(route), |mask| labels(&mut bits(mask)));
+            let (all, list) = (carried(route), |mask| labels(route, bits(mask)));
             let usual = bits(all).filter(usual).fold(0, |mask, number| mask | 1 << number);
             format!("needs requests without {}", list(if usual == 0 { all } else { usual }))
         }
@@ -59,27 +65,33 @@ pub(crate) fn sentence(route: &Route, verdict: &Verdict, budget: f64) -> String 
         }
         Reason::Unlike => "the paths of this route behave differently".to_owned(),
         Reason::Unusual if route.listed() != 0 && route.rare_fields().next().is_none() => {
-            let selected = labels(&mut bits(route.plan.selected));
+            let selected = labels(route, bits(route.plan.selected));
             format!("most requests have values that few clients send together in {selected}")
         }
-        Reason::Unusual => unusual(&labels(&mut route.rare_fields())),
+        Reason::Unusual => unusual(&labels(route, route.rare_fields())),
         Reason::Changes => format!(
             "changes too fast: {} of {} would-be hits stale at the shortest lifetime, more than {} %",
             outcomes.stale,
             outcomes.hits,
             (budget * 1e6).round() / 1e4
         ),
-        Reason::Needs { .. } if verdict.is_open => {
-            format!("needs requests from other addresses with the same {differs}")
-        }
-        Reason::Needs { .. } if outcomes.hits > 0 && outcomes.shared == 0 => {
-            "needs requests of other clients for the same URLs".to_owned()
-        }
-        Reason::Needs { .. } if !route.keys_have_several_clients() => {
-            let selected = labels(&mut bits(route.plan.selected));
-            format!("needs other clients with the same values of {selected}")
-        }
-        Reason::Needs { requests, clients } => more(*requests, *clients),
+        Reason::Needs { requests, clients } => needs(route, verdict, *requests, *clients, &differs),
+    }
+}
+
+/// What is missing, from the most particular to how many there are too few.
+fn needs(route: &Route, verdict: &Verdict, requests: u64, clients: u64, differs: &str) -> String {
+    let outcomes = &verdict.outcomes;
+    if verdict.is_open {
+        format!("needs requests from other addresses with the same {differs}")
+    } else if route.storing == 0 && served(route) != 0 {
+        format!("needs requests without {}", labels(route, bits(served(route))))
+    } else if outcomes.hits > 0 && outcomes.shared == 0 {
+        "needs requests of other clients for the same URLs".to_owned()
+    } else if !route.keys_have_several_clients() {
+        format!("needs other clients with the same values of {}", labels(route, bits(route.plan.selected)))
+    } else {
+        more(requests, clients)
     }
 }
 

@@ -147,12 +147,15 @@ fn where_every_client_has_a_cookie_probes_show_what_it_lets_through() {
             shadow.ended(*sampled, Ending::Whole, now + 2);
         }
         let report = Report::of(&shadow, "0", STALE_BUDGET);
-        let shares = |name: &str| {
+        let verdict = |name: &str| {
             let route = report.routes.iter().find(|route| route.route == name).expect("a known route");
             assert!(route.keep_seconds.is_none(), "nothing that only members got is stored");
-            route.shares.clone()
+            (route.shares.clone(), route.reason.clone())
         };
-        let expected = if probes { vec!["cookie session".to_owned()] } else { vec![] };
-        assert_eq!((shares("/page"), shares("/members")), (expected, vec![]));
+        let needs = "needs requests without cookie session".to_owned();
+        let shared = if probes { vec!["cookie session".to_owned()] } else { vec![] };
+        assert_eq!(verdict("/page"), (shared, needs.clone()));
+        let guarded = if probes { "responses differ by cookie session".to_owned() } else { needs };
+        assert_eq!(verdict("/members"), (vec![], guarded));
     }
 }
