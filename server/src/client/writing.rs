@@ -22,7 +22,8 @@ impl Answer {
             // All that was announced is there, and nothing else will be.
             || self.output.framing == AnswerFraming::Length(0)
                 && self.filters.is_none()
-                && !trailers::are_expected(request, request.sent.status);
+                && !trailers::are_expected(request, request.sent.status)
+                && !trailers::may_come(request);
         is_whole && !self.output.cut && self.tail.length() == 0 && self.output.last_block.is_none()
     }
 
