@@ -3,7 +3,7 @@
 //! Before: `left_out`, for what a cache compares; next: `generation`, which has it.
 
 use crate::left_out::LeftOut;
-use millstream_conf::model::{Http, Making, Upstream, Variable};
+use millstream_conf::model::{Http, LocationId, Making, Settings, Template, Upstream, Variable, made};
 use millstream_conf::variables::Builtin;
 
 pub struct Reads {
@@ -11,8 +11,8 @@ pub struct Reads {
     pub sent_heads: bool,
     /// `$upstream_http_`, `$upstream_cookie_`, and what the cache knows of an entry.
     pub upstream_heads: bool,
-    /// `$request_body` in a cache key.
-    pub keyed_bodies: bool,
+    /// One per `Http::locations`: whether its cache reads `$request_body`.
+    pub keyed_bodies: Box<[bool]>,
     /// `$request_body_file`.
     pub body_files: bool,
     /// What clients offer in a handshake.
@@ -25,11 +25,20 @@ impl Reads {
         Reads {
             sent_heads: reads(http, |variable| matches!(variable, Variable::SentHeader(_))),
             upstream_heads: reads(http, is_of_upstream_head),
-            keyed_bodies: keys_name_bodies(http),
+            keyed_bodies: http
+                .locations
+                .iter()
+                .map(|location| keys_name_bodies(http, &location.settings))
+                .collect(),
             body_files: reads(http, |variable| is_builtin(variable, Builtin::RequestBodyFile)),
             offers: reads(http, is_of_offer),
             left_out: LeftOut::read_by(http),
         }
+    }
+
+    /// Whether the cache of a location reads `$request_body`: in its key, or in a condition.
+    pub fn keys_bodies(&self, location: LocationId) -> bool {
+        self.keyed_bodies.get(location.0 as usize).is_some_and(|names| *names)
     }
 }
 
@@ -53,14 +62,13 @@ fn is_of_offer(variable: &Variable) -> bool {
     )
 }
 
-/// Whether a cache key contains `$request_body`, directly or through other variables.
-fn keys_name_bodies(http: &Http) -> bool {
-    let caches = http.locations.iter().filter_map(|location| location.settings.cache());
-    let asking =
-        caches.flat_map(|cache| std::iter::once(&cache.key).chain(&cache.bypass).chain(&cache.no_cache));
-    let of_made = http.made.iter().filter_map(|made| made.making.as_ref()).flat_map(Making::templates);
-    let is_body = |variable: &Variable| is_builtin(variable, Builtin::RequestBody);
-    asking.chain(of_made).any(|template| template.variables().any(is_body))
+/// Directly or through other variables.
+fn keys_name_bodies(http: &Http, settings: &Settings) -> bool {
+    let Some(cache) = settings.cache() else { return false };
+    let asking = std::iter::once(&cache.key).chain(&cache.bypass).chain(&cache.no_cache);
+    let mut all =
+        asking.flat_map(Template::variables).flat_map(|variable| made::made_of(&http.made, variable));
+    all.any(|variable| is_builtin(variable, Builtin::RequestBody))
 }
 
 fn is_builtin(variable: &Variable, wanted: Builtin) -> bool {

@@ -174,6 +174,15 @@ impl Frames {
     }
 
     pub fn upload(&mut self, stream: u32, body: &[u8]) {
+        self.upload_to(stream, body, true);
+    }
+
+    /// As `upload`, of a body that goes on.
+    pub fn upload_part(&mut self, stream: u32, piece: &[u8]) {
+        self.upload_to(stream, piece, false);
+    }
+
+    fn upload_to(&mut self, stream: u32, body: &[u8], is_all: bool) {
         let mut rest = body;
         while !rest.is_empty() {
             self.until("the server takes more of a body", |now| {
@@ -184,7 +193,7 @@ impl Frames {
             }
             let (piece, behind) = rest.split_at(rest.len().min(self.room(stream)).min(16_384));
             rest = behind;
-            self.data(stream, piece, rest.is_empty());
+            self.data(stream, piece, is_all && rest.is_empty());
         }
     }
 

@@ -101,6 +101,11 @@ impl Incoming {
         let unread = &self.bytes[self.read..];
         let count = unread.len().min(at_most);
         buffer.extend_from_slice(&unread[..count]);
+        self.taken(count);
+        count
+    }
+
+    fn taken(&mut self, count: usize) {
         self.read += count;
         self.owed += count as u32;
         self.kept_up += count as u32;
@@ -113,7 +118,6 @@ impl Incoming {
                 self.kept_up = 0;
             }
         }
-        count
     }
 
     /// The reader waits: the window is at least HTTP/2's initial one, whatever the limit before that.
@@ -144,8 +148,7 @@ impl Incoming {
     /// Drops what waits as if it had been read; returns how much that was.
     pub(super) fn skip(&mut self) -> usize {
         let count = self.unread();
-        self.owed += count as u32;
-        (self.bytes, self.read) = (Vec::new(), 0);
+        self.taken(count);
         count
     }
 

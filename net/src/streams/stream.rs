@@ -13,7 +13,7 @@ use millstream_wire::h2::write;
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
 #[derive(Debug)]
 pub struct Http2Stream {
@@ -170,18 +170,25 @@ impl Http2Stream {
         Poll::Ready(Ok(count))
     }
 
-    /// Discards the body, with windows open: some clients read no response before they have sent all. Ready
-    /// once all of it has come, or the stream is over.
-    pub fn poll_all(&self, context: &mut Context<'_>) -> Poll<()> {
+    /// Discards what has come of the body, with windows open: some clients read no response before they have
+    /// sent all. Returns how much that was; 0 once all of it has come, or the stream is over.
+    pub fn poll_skip(&self, context: &mut Context<'_>) -> Poll<usize> {
         let mut state = self.state.borrow_mut();
-        self.carrier.released(state.incoming.skip());
+        let count = state.incoming.skip();
+        self.carrier.released(count);
         if state.is_lost() || state.incoming.has_ended() {
-            return Poll::Ready(());
+            return Poll::Ready(0);
         }
         state.incoming.want();
         self.repay(&mut state);
         state.waits(context);
-        Poll::Pending
+        if count > 0 { Poll::Ready(count) } else { Poll::Pending }
+    }
+
+    /// Discards the body; ready as the end of [`Http2Stream::poll_skip`].
+    pub fn poll_all(&self, context: &mut Context<'_>) -> Poll<()> {
+        while ready!(self.poll_skip(context)) > 0 {}
+        Poll::Ready(())
     }
 
     /// If that is worth a frame and the client still listens.

@@ -19,7 +19,7 @@ pub const LARGEST: usize = 8 * 1024;
 /// Fields that define the body's meaning.
 const META: [FieldId; 3] = [FieldId::ContentType, FieldId::ContentEncoding, FieldId::ContentLanguage];
 
-/// Whether the body must be read before the key is known: it is part of the key, or a template reads
+/// Whether the body must be read before the key is known: it is part of the key, or the location's cache reads
 /// `$request_body`.
 pub fn waits_for_body(request: &Request, cache: &ProxyCache) -> bool {
     matches!(request.received.body, KeptBody::Unread)
@@ -28,7 +28,8 @@ pub fn waits_for_body(request: &Request, cache: &ProxyCache) -> bool {
 }
 
 fn belongs_to_key(request: &Request) -> bool {
-    request.method == Method::Query || has_body(request) && request.generation.shared.reads.keyed_bodies
+    request.method == Method::Query
+        || has_body(request) && request.generation.shared.reads.keys_bodies(request.route.location)
 }
 
 pub fn has_body(request: &Request) -> bool {

@@ -1,11 +1,12 @@
 //! An answer on its way: what is framed of it, what its body still goes through, and how fast it may go.
 //!
-//! Before: `sending`, which makes one; next: `body_filters` and `output`, its parts; `writing`, which writes it.
+//! Before: `sending`, which makes one; next: `body_filters`, `output` and `unread`, its parts; `writing`, which writes it.
 
 use super::Ending;
 use super::body_filters::BodyFilters;
 use super::output::AnswerOutput;
 use super::tail::Tail;
+use super::unread::UnreadBody;
 use crate::limits::limit_rate::Pace;
 use crate::request::Request;
 use std::time::Duration;
@@ -21,6 +22,8 @@ pub(super) struct Answer {
     pub(super) send_timeout: Duration,
     /// `limit_rate`.
     pub(super) pace: Option<Box<Pace>>,
+    /// The end waits for the rest of the request's body.
+    pub(super) unread: Option<Box<UnreadBody>>,
 }
 
 impl Answer {
@@ -34,6 +37,7 @@ impl Answer {
             skipped: 0,
             send_timeout: request.location().settings.send.timeout,
             pace: Pace::of(request),
+            unread: None,
         }
     }
 

@@ -7,6 +7,7 @@
 mod end;
 mod body;
 mod tail;
+mod unread;
 mod framing;
 mod stint;
 mod assembly;

@@ -73,7 +73,9 @@ impl Client {
             },
         );
         let is_as_it_comes = changed.is_none() && coding.is_none();
-        self.take_head(request, &mut out, is_all(request, framed, is_as_it_comes, status));
+        let unread = self.unread_body(request, status);
+        let is_all = unread.is_none() && is_all(request, framed, is_as_it_comes, status);
+        self.take_head(request, &mut out, is_all);
         let (mut chain, mut assembly) = (None, None);
         if let Some(changes) = changed.filter(|_| framed != AnswerFraming::Empty) {
             chain = changes.chain;
@@ -83,7 +85,9 @@ impl Client {
             .filter(|_| framed != AnswerFraming::Empty)
             .map(|(effort, memory)| Compressor::new(effort, memory));
         let filters = BodyFilters::new(chain, assembly, compressor, streams);
-        self.answer = Some(Box::new(Answer::new(request, AnswerOutput::new(out, framed), filters)));
+        let mut answer = Box::new(Answer::new(request, AnswerOutput::new(out, framed), filters));
+        answer.unread = unread;
+        self.answer = Some(answer);
     }
 
     /// The head of a tunnel, unless it is sent with the bytes behind it.
@@ -242,14 +246,15 @@ impl Client {
         mut body: WholeBody<'_>,
     ) -> Poll<Result<(), ClientFailure>> {
         let mut out = head;
-        self.take_head(request, &mut out, body.bytes.is_empty());
+        let unread = self.unread_body(request, request.sent.status);
+        self.take_head(request, &mut out, unread.is_none() && body.bytes.is_empty());
         let head_left = out.len();
         if body.bytes.len() <= WRITE_TOGETHER {
             out.extend_from_slice(body.bytes);
             body = WholeBody { bytes: b"", shared: None, held: None, file: None };
         }
         let mut whole = Answer::new(request, AnswerOutput::whole(out), BodyFilters::default());
-        whole.head_left = head_left;
+        (whole.head_left, whole.unread) = (head_left, unread);
         let mut sent = 0;
         body.file = body.file.filter(|_| self.end.takes_files());
         let mut outlet = self.end.outlet(&mut self.deadline, whole.send_timeout);

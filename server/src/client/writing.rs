@@ -22,8 +22,24 @@ impl Answer {
             // All that was announced is there, and nothing else will be.
             || self.output.framing == AnswerFraming::Length(0)
                 && self.filters.is_none()
-                && !trailers::are_expected(request, request.sent.status);
+                && !trailers::are_expected(request, request.sent.status)
+                && !trailers::may_come(request);
         is_whole && !self.output.cut && self.tail.length() == 0 && self.output.last_block.is_none()
+    }
+
+    /// Whether no more of the body follows what is framed now with its tail.
+    fn has_body_framed(&self) -> bool {
+        let is_framed = self.output.ended || self.output.framing == AnswerFraming::Length(0);
+        is_framed && !self.output.cut && self.tail.length() == 0
+    }
+
+    /// Ready once the response may end.
+    fn poll_unread(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if let Some(unread) = &mut self.unread {
+            ready!(unread.poll(cx));
+            self.unread = None;
+        }
+        Poll::Ready(())
     }
 
     pub(super) fn poll_write(
@@ -90,13 +106,18 @@ impl Answer {
         piece: &[u8],
         sent: &mut usize,
     ) -> Poll<Result<(), ClientFailure>> {
+        let is_held = self.poll_unread(cx).is_pending() && self.has_body_framed();
         while !self.output.unwritten().is_empty() || *sent < piece.len() {
             let most = ready!(self.poll_most(outlet, cx, request))?;
             let (out, rest) = (self.output.unwritten(), &piece[*sent..]);
             let out = &out[..out.len().min(most)];
             let rest = &rest[..rest.len().min(most - out.len())];
             let left = self.output.unwritten().len() + piece.len() - *sent;
-            outlet.is_last(self.is_last(request) && out.len() + rest.len() == left);
+            let is_end = out.len() + rest.len() == left;
+            if is_held && is_end {
+                return Poll::Pending;
+            }
+            outlet.is_last(is_end && self.is_last(request));
             let wrote = if rest.is_empty() {
                 outlet.poll_write(cx, out)
             } else {
@@ -104,7 +125,7 @@ impl Answer {
             };
             *sent += self.wrote(ready!(wrote), request)?;
         }
-        self.poll_written(outlet, cx, request)
+        if is_held { Poll::Pending } else { self.poll_written(outlet, cx, request) }
     }
 
     fn poll_written(

@@ -6,6 +6,7 @@
 use crate::filter::head;
 use crate::filter::sink::{Sink, Writing};
 use crate::request::Request;
+use millstream_conf::model::Pass;
 use millstream_wire::Fields;
 use millstream_wire::h1::encode;
 use millstream_wire::h2::hpack::encoder;
@@ -14,6 +15,12 @@ use millstream_wire::h2::hpack::encoder;
 pub fn are_expected(request: &Request, status: u16) -> bool {
     let add = &request.location().settings.trailers.add;
     !add.is_empty() && status != 206 && head::applying(add, status).next().is_some()
+}
+
+/// Whether the upstream may send some behind a body of known length (RFC 9113 §8.1).
+pub fn may_come(request: &Request) -> bool {
+    let passes = |pass: &Pass| pass.is_http2() && pass.passes_trailers();
+    !request.tries.list.is_empty() && request.location().settings.pass().is_some_and(passes)
 }
 
 pub fn write(out: &mut Vec<u8>, request: &mut Request, of_upstream: Option<Fields<'_>>) {

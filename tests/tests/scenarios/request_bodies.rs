@@ -296,6 +296,7 @@ fn a_body_in_the_key_is_read_before_the_look_up_and_one_body_is_not_answered_for
             server { listen 127.0.0.1:@PORT@; proxy_cache_methods POST; proxy_cache_valid 1m; proxy_cache z;
                 add_header X-Cache $upstream_cache_status;
                 location / { proxy_pass http://@ORIGIN@; proxy_cache_key $uri|$request_body; }
+                location /unkeyed { proxy_pass http://@ORIGIN@; proxy_cache_key $uri; }
                 location /bypass { proxy_pass http://@ORIGIN@; proxy_cache_bypass $is_new; proxy_cache_key $uri|$request_body; } } }",
         &[("ORIGIN", &origin.address())],
     );
@@ -306,6 +307,9 @@ fn a_body_in_the_key_is_read_before_the_look_up_and_one_body_is_not_answered_for
         ("/", "one".to_owned(), "HIT"),
         ("/", large("a"), "BYPASS"),
         ("/", large("b"), "BYPASS"),
+        // What the key of one location reads is no matter of the others.
+        ("/unkeyed", large("a"), "MISS"),
+        ("/unkeyed", large("a"), "HIT"),
         ("/bypass", "new".to_owned(), "BYPASS"),
         ("/bypass", "new".to_owned(), "BYPASS"),
         ("/bypass", "old".to_owned(), "MISS"),

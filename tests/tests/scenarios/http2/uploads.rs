@@ -6,8 +6,11 @@ use std::time::Duration;
 use millstream_tests::frames::{End, Frames};
 use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Request, Step, answer};
+use millstream_tests::prefix::Prefix;
 use millstream_tests::server::Server;
 use millstream_tests::wait;
+
+use super::curl;
 
 const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events { }
     http {
@@ -232,4 +235,116 @@ fn cookies_in_pieces_reach_the_api_as_one_and_its_early_hints_the_client() {
         .iter()
         .any(|(status, fields)| *status == 103 && fields.iter().any(|(name, _)| name == "link"));
     assert!(hinted, "{:?}", answer.interim);
+}
+
+/// Whatever has its response before the body is read.
+const UNREAD: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events { }
+    http {
+        access_log off; proxy_cache_path memory keys_zone=z:1m memory=8m;
+        server { listen 127.0.0.1:@PORT@; http2 on; client_max_body_size 20m; lingering_timeout @PAUSE@; root @DIR@;
+            proxy_cache_methods POST; proxy_cache_valid 1h; proxy_cache_key stored;
+            location /text { return 200 text; }
+            location /empty { return 200 \"\"; }
+            location /stored { proxy_pass http://@ORIGIN@; proxy_cache z; }
+            location /tried { try_files /none /text; }
+            location /guarded { auth_request /guard; proxy_pass http://@ORIGIN@; proxy_cache z; }
+            location = /guard { return 204; }
+            location /few { client_max_body_size 100k; return 200 text; }
+            location /forbidden { deny all; }
+            location /narrow { client_max_body_size 1k; return 200 text; }
+            location /secret { auth_basic x; auth_basic_user_file @DIR@/users; }
+            location /moved { return 301 /; } } }";
+
+const SUCCESSES: [(&str, &str); 5] =
+    [("/text", "text"), ("/empty", ""), ("/stored", "thanks"), ("/tried", "text"), ("/guarded", "thanks")];
+/// Responses that end before the upload.
+const OTHERS: [(&str, u16); 4] = [("/forbidden", 403), ("/narrow", 413), ("/secret", 401), ("/moved", 301)];
+
+fn start_unread(pause: &str) -> (Server, Origin) {
+    let origin = Origin::fixed(200, &[], b"thanks");
+    let prefix = Prefix::new();
+    prefix.write("users", "");
+    let server = Server::start_in(prefix, UNREAD, &[("ORIGIN", &origin.address()), ("PAUSE", pause)]);
+    let mut frames = Frames::connect(server.port());
+    let stored = frames.request("POST", "/stored", &[("content-length", "1")], false);
+    frames.data(stored, b"x", true);
+    assert_eq!(frames.answer(stored).text(), "thanks");
+    (server, origin)
+}
+
+#[test]
+fn a_success_that_needs_no_body_ends_after_its_upload_and_an_error_before_it() {
+    skip_on_nginx!();
+    let (server, origin) = start_unread("60s");
+    let body = [b'x'; 300_000];
+    let mut frames = Frames::connect(server.port());
+    for (path, text) in SUCCESSES {
+        for fields in [&[("content-length", "300000")][..], &[]] {
+            let stream = frames.request("POST", path, fields, false);
+            frames.data(stream, &body[..16_384], false);
+            frames.round_trip();
+            assert!(!frames.has_ended(stream), "{path} {fields:?}: its client would read no window");
+            frames.upload(stream, &body[16_384..]);
+            let answer = frames.answer(stream);
+            assert_eq!(
+                (answer.status, answer.text().as_str(), answer.end),
+                (200, text, End::Whole),
+                "{path}"
+            );
+        }
+    }
+    assert_eq!(origin.count(), 1);
+    for (path, status) in OTHERS {
+        let stream = frames.request("POST", path, &[("content-length", "300000")], false);
+        assert_eq!(frames.answer(stream).status, status, "{path}");
+    }
+    // Who waits to be told to go on sends no body to a response.
+    let expects = [("expect", "100-continue"), ("content-length", "300000")];
+    let stream = frames.request("POST", "/text", &expects, false);
+    assert_eq!(frames.answer(stream).text(), "text");
+}
+
+#[test]
+fn a_success_waits_for_no_upload_that_stops_or_is_past_the_limit() {
+    skip_on_nginx!();
+    let (server, _origin) = start_unread("200ms");
+    let mut frames = Frames::connect(server.port());
+    for (path, text) in SUCCESSES {
+        let stream = frames.request("POST", path, &[("content-length", "300000")], false);
+        frames.data(stream, b"some", false);
+        let answer = frames.answer(stream);
+        assert_eq!((answer.status, answer.text().as_str(), answer.end), (200, text, End::Whole), "{path}");
+    }
+    let (server, _origin) = start_unread("60s");
+    let mut frames = Frames::connect(server.port());
+    let stream = frames.request("POST", "/few", &[], false);
+    frames.upload_part(stream, &[b'x'; 110_000]);
+    assert_eq!(frames.answer(stream).text(), "text");
+}
+
+#[test]
+fn curl_has_its_response_whether_its_upload_is_needed_or_not() {
+    skip_on_nginx!();
+    let (server, _origin) = start_unread("5s");
+    let what = "%{http_code} %{size_download} %{errormsg}";
+    for length in [100_000, 3_000_000] {
+        let body = server.prefix().join("upload");
+        std::fs::write(&body, vec![b'u'; length]).expect("own directory");
+        let upload = format!("@{}", body.display());
+        let successes = SUCCESSES.map(|(path, text)| (path, 200, Some(text.len())));
+        let others = OTHERS.map(|(path, status)| (path, status, None));
+        for (path, status, size) in successes.into_iter().chain(others) {
+            let url = format!("http://127.0.0.1:{}{path}", server.port());
+            let arguments =
+                ["--http2-prior-knowledge", "-o", "/dev/null", "-w", what, "--data-binary", &upload, &url];
+            let told = curl(&arguments);
+            match size {
+                Some(size) => assert_eq!(told.trim(), format!("{status} {size}"), "{path} {length}"),
+                None => {
+                    assert!(told.starts_with(&format!("{status} ")), "{path} {length}: {told}");
+                    assert!(!told.contains("timed out"), "{path} {length}: {told}");
+                }
+            }
+        }
+    }
 }

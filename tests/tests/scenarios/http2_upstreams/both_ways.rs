@@ -224,3 +224,36 @@ fn a_response_that_has_come_whole_is_not_cut_though_its_server_never_takes_the_r
         assert!(is_reset.recv_timeout(Duration::from_secs(20)).is_ok(), "{way:?}: its stream ends");
     }
 }
+
+#[test]
+fn trailers_behind_a_body_of_known_length_reach_the_client_however_late_they_come() {
+    skip_on_nginx!();
+    for is_cached in [false, true] {
+        let gate = Arc::new(Gate::default());
+        let late = Arc::clone(&gate);
+        let port = scripted(move |_, stream| {
+            head_of(stream);
+            let (mut out, mut block) = (Vec::new(), Vec::new());
+            write::settings(&mut out, &[]);
+            encoder::status(&mut block, 200);
+            encoder::field(&mut block, b"content-length", b"4");
+            write::headers(&mut out, 1, &block, false, 16_384);
+            say(&mut out, "body", false);
+            _ = stream.write_all(&out);
+            late.pass();
+            (out, block) = (Vec::new(), Vec::new());
+            encoder::field(&mut block, b"x-sum", b"1");
+            write::headers(&mut out, 1, &block, true, 16_384);
+            _ = stream.write_all(&out);
+            drain(stream);
+        });
+        let front = start(port, (BUFFERED, is_cached), "proxy_pass_trailers on;");
+        let mut frames = Frames::connect(front.port());
+        let stream = frames.get("/");
+        frames.until("the body is there", |now| now.so_far(stream).body == b"body");
+        assert!(gate.open());
+        let answer = frames.answer(stream);
+        assert_eq!(answer.trailers, [("x-sum".to_owned(), "1".to_owned())], "{is_cached}: {answer:?}");
+        assert_eq!(answer.end, End::Whole, "{is_cached}");
+    }
+}
