@@ -140,12 +140,13 @@ fn draw(report: &Report, drawn: usize) -> usize {
 }
 
 fn write(report: &Report, flags: &ShadowUrl, frame: &Frame, output: &mut Output) -> Result<(), End> {
-    let file = flags.config.as_ref().filter(|file| *file != "-" && report.totals.cached_routes > 0);
+    let caches = report.totals.cached_routes > 0;
+    let file = flags.config.as_ref().filter(|file| caches && *file != "-");
     let file = file.map(|file| file.display());
     let commands = file.map(|file| vec![format!("millstream -c {file} -t"), format!("millstream -c {file}")]);
     let page = page::page(report, &flags.front.urls, commands.unwrap_or_default());
     output.put_page(&page, true);
-    if flags.config.is_none() && report.totals.cached_routes > 0 {
+    if flags.config.is_none() && caches {
         output.put("\n--config FILE writes the nginx.conf that caches these routes.\n");
     }
     let front = Front { http: &frame.http, server: &frame.server, pass: &frame.pass };

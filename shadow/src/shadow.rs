@@ -246,7 +246,7 @@ impl Shadow {
         let generation = route.generation;
         let wants_probe = !is_unsafe
             && !is_unusual
-            && (self.probes.as_mut()).is_some_and(|pace| pace.take_if(now, || route.lacks_proof(&values)));
+            && self.probes.as_mut().is_some_and(|pace| pace.take_if(now, || route.lacks_proof(&values)));
         let words = self.paths.words(route.node, request.path);
         let exact = Plan::default().url(key, &route.dimensions, request);
         Some(Box::new(Sampled {
