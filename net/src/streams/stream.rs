@@ -33,6 +33,7 @@ struct Http2StreamState {
     /// Whether the client reset the stream, or is gone.
     is_left: bool,
     is_given_up: bool,
+    refuses_rest: bool,
     /// The connection's progress when this stream last waited.
     seen: u64,
     task: Option<Waker>,
@@ -59,6 +60,7 @@ impl Http2Stream {
             has_answered: false,
             is_left: false,
             is_given_up: false,
+            refuses_rest: false,
             seen: 0,
             task: None,
         };
@@ -171,18 +173,24 @@ impl Http2Stream {
     }
 
     /// Discards what has come of the body, with windows open: some clients read no response before they have
-    /// sent all. Returns how much that was; 0 once all of it has come, or the stream is over.
+    /// sent all. Returns how much that was; 0 once all of it has come, the rest was refused, or the stream is
+    /// over.
     pub fn poll_skip(&self, context: &mut Context<'_>) -> Poll<usize> {
         let mut state = self.state.borrow_mut();
         let count = state.incoming.skip();
         self.carrier.released(count);
-        if state.is_lost() || state.incoming.has_ended() {
+        if state.is_lost() || state.incoming.has_ended() || state.refuses_rest {
             return Poll::Ready(0);
         }
         state.incoming.want();
         self.repay(&mut state);
         state.waits(context);
         if count > 0 { Poll::Ready(count) } else { Poll::Pending }
+    }
+
+    /// The rest of the body was waited for in vain, or is too much: no one waits for it any more.
+    pub fn refuse_rest(&self) {
+        self.state.borrow_mut().refuses_rest = true;
     }
 
     /// Discards the body; ready as the end of [`Http2Stream::poll_skip`].

@@ -16,7 +16,7 @@ use millstream_net::timer::Deadline;
 use millstream_wire::FieldId;
 use millstream_wire::h1::framing::Framing;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 pub(super) struct UnreadBody {
@@ -63,18 +63,20 @@ impl Client {
 impl UnreadBody {
     /// Ready once all of the body has come, or no more of it is waited for.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        loop {
+        while self.left > 0 {
             match self.stream.poll_skip(cx) {
                 Poll::Ready(0) => return Poll::Ready(()),
                 Poll::Ready(count) => {
                     self.left = self.left.saturating_sub(count as u64);
-                    if self.left == 0 {
-                        return Poll::Ready(());
-                    }
                     self.waiting.set(self.until.min(clock::now() + self.timeout));
                 }
-                Poll::Pending => return self.waiting.poll(cx),
+                Poll::Pending => {
+                    ready!(self.waiting.poll(cx));
+                    break;
+                }
             }
         }
+        self.stream.refuse_rest();
+        Poll::Ready(())
     }
 }

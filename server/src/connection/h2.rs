@@ -178,7 +178,8 @@ impl Http2Connection {
                 return Poll::Ready(end);
             }
             self.patience.earn_pieces(self.framed.carrier.take_pieces());
-            let (was_clogged, was_out) = (self.framed.is_clogged(), self.framed.is_out());
+            let (was_clogged, was_full) = (self.framed.is_clogged(), self.framed.is_full());
+            let was_out = self.framed.is_out();
             let is_out = match unbudgeted(cx, |cx| self.poll_write(cx)) {
                 Poll::Ready(Ok(())) => true,
                 Poll::Ready(Err(_)) => return Poll::Ready(Fate::Gone),
@@ -194,8 +195,8 @@ impl Http2Connection {
             if self.turn.is_over() {
                 break;
             }
-            if was_clogged && is_out {
-                // There is room again for what frames make us say that have come already.
+            if was_full || was_clogged && is_out {
+                // There may be room again for what frames make us say that have come already.
                 continue;
             }
             match unbudgeted(cx, |cx| self.framed.poll_read(cx)) {

@@ -18,6 +18,8 @@ use std::time::Duration;
 
 /// Bytes from which a system call is cheaper than a copy.
 const WORTH_A_WRITE: usize = 32 * 1024;
+/// Bytes framed before a write: with a whole response of 16 KiB behind them they fit into [`streams::ROOM`].
+const MOST_TOGETHER: usize = 48 * 1024;
 /// Bytes of bodies written directly in one turn.
 const MOST_NOW: usize = 512 * 1024;
 
@@ -62,6 +64,12 @@ impl FramedSocket {
     /// Whether the client reads so little of our control frames that its input is ignored.
     pub(super) fn is_clogged(&self) -> bool {
         self.carrier.queued() + self.unwritten() >= 2 * streams::ROOM
+    }
+
+    /// Whether so much is framed that it is written before more requests are taken, so that their responses find
+    /// room too. If the socket does not take it, they wait for their turn.
+    pub(super) fn is_full(&self) -> bool {
+        self.carrier.queued() >= MOST_TOGETHER && self.output.is_empty()
     }
 
     /// Whether frames were made since the last write, which took all there was.

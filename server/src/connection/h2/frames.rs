@@ -49,7 +49,7 @@ impl Http2Connection {
         if let Preamble::Preface(seen) = self.preamble {
             *at = self.take_preface(input, seen)?;
         }
-        while !self.framed.is_clogged() && self.turn.goes_on() {
+        while !self.framed.is_clogged() && !self.framed.is_full() && self.turn.goes_on() {
             match read::read(&input[*at..], DEFAULT_MAX_FRAME_SIZE) {
                 // A client has nothing to promise, so the rest need not be read.
                 Ok(None) => match FrameHead::peek(&input[*at..]) {
