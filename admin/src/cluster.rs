@@ -22,11 +22,11 @@ pub(crate) struct ClusteredZone {
     epoch: u64,
     head: u64,
     sequence: u64,
-    /// Entries of the log that this node has not carried out yet.
+    /// Entries of the log that this node has not applied yet.
     lag: u64,
-    /// Orders of this node that no other node knows yet.
+    /// Purges and invalidations of this node that no other node knows yet.
     unpublished: usize,
-    /// Orders of other nodes that this one has carried out.
+    /// Purges and invalidations of other nodes that this one has applied.
     carried_out: u64,
     /// Times that requests stopped waiting for the engine.
     breaker_opened: u64,
@@ -42,7 +42,7 @@ struct ClusterNode {
     state: &'static str,
     id: String,
     sequence: u64,
-    /// Entries of the log that it has not carried out yet.
+    /// Entries of the log that it has not applied yet.
     lag: u64,
     cut_off_seconds: Option<f64>,
     silent_seconds: f64,
@@ -64,7 +64,7 @@ pub(crate) fn add_to(snapshot: &mut Snapshot, shared: &Shared) {
         lag += i64::try_from(shown.head.saturating_sub(shown.sequence)).unwrap_or(i64::MAX);
         unpublished += i64::try_from(shown.unpublished).unwrap_or(i64::MAX);
         nodes += shown.nodes.iter().filter(|node| node.cut_off.is_none()).count() as i64;
-        snapshot.add(Counter::ClusterOrders, account.carried_out());
+        snapshot.add(Counter::ClusterApplied, account.carried_out());
         snapshot.add(Counter::ClusterZonePurges, account.zone_purges());
         snapshot.add(Counter::ClusterBreakerOpened, shown.breaker_opened);
         account.add_script_time_to(snapshot.timing_mut(Timing::ClusterScript));

@@ -62,7 +62,7 @@ const EXPLAINED: &[(&str, &str, bool)] = &[
 
 const SHADOWED: &[(&str, &str, bool)] = &[(
     "stale_budget",
-    "Stale hits per hit that are allowed, such as 1%; the default is --stale-budget of millstream shadow, or 0.1%.",
+    "The allowed share of stale hits, such as 1%; default: that of --stale-budget, or 0.1%.",
     false,
 )];
 

@@ -140,7 +140,7 @@ struct Line {
     /// Send a signal to the running process
     #[arg(short = 's', value_name = "SIGNAL")]
     signal: Option<SignalName>,
-    /// Ignore unsupported directives of nginx if they only affect logs, speed or appearance
+    /// Ignore unsupported nginx directives that affect only logs, speed or appearance
     #[arg(long)]
     lenient: bool,
 }
@@ -224,7 +224,7 @@ pub struct Purge {
     /// Mark responses stale instead of removing them
     #[arg(long)]
     pub soft: bool,
-    /// Wait until all nodes have purged (default), or only this one
+    /// Wait for all nodes (default), or only for this one
     #[arg(long, value_name = "all|here", default_value = "all", hide_default_value = true)]
     pub wait: NodesAwaited,
     #[command(flatten)]
@@ -292,7 +292,7 @@ pub struct Caching {
     /// Share purges through Redis or Valkey: redis://HOST:6379, rediss://… or unix:PATH
     #[arg(long, value_name = "URL", requires = "cluster_secret")]
     pub cluster: Option<String>,
-    /// File with the secret of the cluster, the same on every node
+    /// File with the cluster's shared secret
     #[arg(long, value_name = "FILE", requires = "cluster")]
     pub cluster_secret: Option<PathBuf>,
 }

@@ -9,7 +9,7 @@ use millstream_server::content::purge::nodes::{NodeOutcome, WaitFor};
 use millstream_server::content::purge::{Done, PurgeReport};
 use std::process::ExitCode;
 
-/// The exit status of a purge that is not in force on all nodes yet.
+/// The exit status of a purge that not all nodes have applied yet.
 const PENDING: u8 = 2;
 
 pub fn run(options: &Options, purge: &Purge) -> ExitCode {
@@ -99,12 +99,13 @@ fn told(report: &PurgeReport) -> String {
     let has = |state: &str| report.nodes.iter().any(|node| node.state == state);
     let different_keys = match has("different_keys") {
         true => {
-            "a node with different keys may go on serving it: purge there too, or make its keys the same\n"
+            "a node with different keys may still serve these responses: purge there too, or use the same proxy_cache_key, proxy_cache_tag and \
+            proxy_pass on every node\n"
         }
         false => "",
     };
     let pending = match report.is_pending() && (has("waiting") || different_keys.is_empty()) {
-        true => "pending: the other nodes purge as soon as they are reached\n",
+        true => "pending: the other nodes will apply the purge once they can be reached\n",
         false => "",
     };
     purged + &absent + &nodes(&report.nodes) + different_keys + pending + &notes
@@ -115,11 +116,42 @@ fn nodes(nodes: &[NodeOutcome]) -> String {
     if nodes.is_empty() {
         return String::new();
     }
-    let state = |node: &NodeOutcome| match (node.state.as_str(), node.seconds) {
-        ("in_force", _) => format!("{} in force", node.node),
-        ("cut_off", Some(seconds)) => format!("{} cut off for {seconds} s", node.node),
-        ("different_keys", _) => format!("{} has different keys", node.node),
-        _ => format!("{} not confirmed yet", node.node),
+    let name = |node: &NodeOutcome| match node.seconds {
+        Some(seconds) => format!("{} ({seconds} s)", node.node),
+        None => node.node.clone(),
     };
-    format!("nodes: {}\n", nodes.iter().map(state).collect::<Vec<_>>().join(", "))
+    let groups = [
+        ("in_force", "applied on"),
+        ("waiting", "not confirmed yet on"),
+        ("cut_off", "cut off:"),
+        ("different_keys", "different keys:"),
+    ];
+    let group = |(state, title): (&str, &str)| {
+        let names: Vec<_> = nodes.iter().filter(|node| node.state == state).map(name).collect();
+        (!names.is_empty()).then(|| format!("{title} {}", names.join(", ")))
+    };
+    groups.into_iter().filter_map(group).collect::<Vec<_>>().join("; ") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_are_listed_by_what_became_of_the_purge_there() {
+        let of = |states: &[(&str, Option<u64>)]| {
+            let outcome = |(at, (state, seconds)): (usize, &(&str, Option<u64>))| NodeOutcome {
+                node: format!("n{at}"),
+                state: (*state).to_owned(),
+                seconds: *seconds,
+            };
+            nodes(&states.iter().enumerate().map(outcome).collect::<Vec<_>>())
+        };
+        assert_eq!(of(&[]), "");
+        assert_eq!(of(&[("in_force", None), ("in_force", None)]), "applied on n0, n1\n");
+        assert_eq!(
+            of(&[("in_force", None), ("cut_off", Some(12)), ("waiting", None), ("different_keys", None)]),
+            "applied on n0; not confirmed yet on n2; cut off: n1 (12 s); different keys: n3\n"
+        );
+    }
 }

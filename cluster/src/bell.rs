@@ -57,6 +57,6 @@ impl Bell {
     }
 
     pub(crate) async fn rung(&mut self) -> Result<(), Failure> {
-        self.rings.recv().await.unwrap_or(Err(Failure::Strange("the bell is gone")))
+        self.rings.recv().await.unwrap_or(Err(Failure::BellEnded))
     }
 }

@@ -38,6 +38,8 @@ pub(crate) enum Failure {
     Twin,
     /// The system gives no random bytes.
     NoRandom,
+    /// The task that waits for entries of the log is gone.
+    BellEnded,
     Journal(io::Error),
 }
 
@@ -48,15 +50,17 @@ impl fmt::Display for Failure {
             Failure::Elapsed => f.write_str("the engine timed out"),
             Failure::Refused(error) => write!(f, "the engine returned an error: {error}"),
             Failure::Broken(error) => write!(f, "connection lost: {error}"),
-            Failure::Strange(what) => write!(f, "unexpected response: {what}"),
+            Failure::Strange(what) => write!(f, "unexpected reply from the engine: {what}"),
             Failure::NoPrimary => f.write_str("none of the servers is a primary"),
             Failure::OtherSecret => f.write_str(
                 "the other nodes have a different secret; use the same \"secret\" file on every node",
             ),
             Failure::Twin => f.write_str(
-                "another process has the same journal, as after the cache directory was copied; this node continues as a new one",
+                "another node uses a copy of this node's cache directory; this node takes a new identity, and the zone is purged on all nodes. \
+                Do not copy cache directories between nodes",
             ),
             Failure::NoRandom => f.write_str("the system has no random bytes"),
+            Failure::BellEnded => f.write_str("internal error: the notification task ended"),
             Failure::Journal(error) => write!(f, "the journal cannot be written: {error}"),
         }
     }

@@ -141,7 +141,7 @@ pub(crate) async fn exchange(
     command.arg(after).arg(sealed.unwrap_or_default()).arg(MOST_ENTRIES);
     let mut parts = array(caller.call(&command, CALL).await?)?.into_iter();
     let (Some(now), Some(entries)) = (parts.next(), parts.next()) else {
-        return Err(Failure::Strange("an exchange has two parts"));
+        return Err(Failure::Strange("malformed exchange of counts"));
     };
     let now = text(now)?.parse().map_err(|_| Failure::Strange("not a number"))?;
     Ok(Exchanged { now, entries: array(entries)?.into_iter().map(entry).collect::<Result<_, _>>()? })
@@ -150,7 +150,7 @@ pub(crate) async fn exchange(
 fn entry(value: Value) -> Result<UsageEntry, Failure> {
     let mut parts = array(value)?.into_iter();
     let (Some(id), Some(fields)) = (parts.next(), parts.next()) else {
-        return Err(Failure::Strange("an entry has two parts"));
+        return Err(Failure::Strange("malformed counts"));
     };
     let sealed = array(fields)?.into_iter().nth(1).map(bytes).transpose()?.unwrap_or_default();
     Ok(UsageEntry { id: text(id)?, sealed })
@@ -173,7 +173,7 @@ pub(crate) async fn ask(
         [0, at, excess] if (1..=asked.len() as i64).contains(at) => {
             Ok(RequestVerdict::TooMuch { at: *at as usize - 1, excess: *excess })
         }
-        _ => Err(Failure::Strange("not the excess of each zone")),
+        _ => Err(Failure::Strange("malformed decision")),
     }
 }
 

@@ -257,7 +257,7 @@ impl Member {
             journal.rewrite().map_err(Failure::Journal)?;
         }
         self.placed.borrow_mut().clear();
-        self.purge_zone(Level::Error, "another process has the same journal").await;
+        self.purge_zone(Level::Error, "another node uses a copy of this node's cache directory").await;
         drop(self.door.publish(What::All, How::Hard, false));
         Err(Failure::Twin)
     }
@@ -314,7 +314,7 @@ impl Member {
         if let Err(error) = carried_out {
             self.write(
                 Level::Error,
-                format_args!("a purge is in force, but will not survive a restart: {error}"),
+                format_args!("a purge is applied, but will not survive a restart: {error}"),
             );
         }
     }

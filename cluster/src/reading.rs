@@ -204,7 +204,10 @@ impl Session<'_> {
         }
         let owes = self.member.owes_purge.get();
         if owes {
-            self.member.write(Level::Info, format_args!("not confirmed: the zone is to be purged again"));
+            self.member.write(
+                Level::Info,
+                format_args!("purges not confirmed yet: the zone must be purged again first"),
+            );
         }
         !owes
     }

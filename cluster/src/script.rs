@@ -158,7 +158,7 @@ impl Place {
         let (Some(epoch), Some(head), Some(nodes), Some(before)) =
             (parts.next(), parts.next(), parts.next(), parts.next())
         else {
-            return Err(Failure::Strange("a beat has four parts"));
+            return Err(Failure::Strange("malformed heartbeat"));
         };
         let mut fields = array(nodes)?.into_iter();
         let mut beats = Vec::new();
@@ -242,12 +242,12 @@ pub(crate) fn number(value: Value) -> Result<i64, Failure> {
 fn entry(value: Value) -> Result<Entry, Failure> {
     let mut parts = array(value)?.into_iter();
     let (Some(id), Some(fields)) = (parts.next(), parts.next()) else {
-        return Err(Failure::Strange("an entry has two parts"));
+        return Err(Failure::Strange("malformed log entry"));
     };
     let id = text(id)?;
     let parsed =
         id.split_once('-').and_then(|(epoch, sequence)| Some((epoch.parse().ok()?, sequence.parse().ok()?)));
-    let (epoch, sequence) = parsed.ok_or(Failure::Strange("an id has two numbers"))?;
+    let (epoch, sequence) = parsed.ok_or(Failure::Strange("malformed ID of a log entry"))?;
     let sealed = array(fields)?.into_iter().nth(1).map(bytes).transpose()?.unwrap_or_default();
     Ok(Entry { at: Cursor { epoch, sequence }, sealed })
 }

@@ -170,7 +170,7 @@ impl<'m> Session<'m> {
                 _ => {
                     raises += 1;
                     if raises > RAISES {
-                        return Err(Failure::Strange("the epoch changes all the time"));
+                        return Err(Failure::Strange("its log starts anew all the time"));
                     }
                     self.raise(&seen).await?;
                 }
@@ -249,11 +249,13 @@ impl<'m> Session<'m> {
         if !is_known && !is_empty {
             let why = match is_first {
                 true => (Level::Notice, "this node joins"),
-                false => (Level::Error, "more than one change of the engine was missed"),
+                false => {
+                    (Level::Error, "the engine may have lost data more than once while this node was away")
+                }
             };
             self.start_over(why, number, seen).await;
         }
-        member.write(Level::Notice, format_args!("follows epoch {number}"));
+        member.write(Level::Notice, format_args!("following the engine's log, epoch {number}"));
         let written = member.journal.borrow_mut().rewrite();
         member.written(written);
     }

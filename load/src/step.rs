@@ -40,7 +40,7 @@ steps! {
         "No access log, no compression.";
     Microcache, "microcache", "microcache 1 s", [KeepAlive, Cache, Micro], "cache",
         "A response that may be shared, or that has no caching headers, is stored for a second.";
-    Lock, "lock", "lock, stale meanwhile", [KeepAlive, Cache, Micro, Lock], "lock",
+    Lock, "lock", "lock, stale while updating", [KeepAlive, Cache, Micro, Lock], "lock",
         "One request fetches a new response; meanwhile, the others get the old one, or wait for the new one.";
     Headers, "headers", "as the API's headers allow", [KeepAlive, Cache, Lock], "cache !micro",
         "Responses are stored for as long as the API's own Cache-Control or Expires allows.";

@@ -53,8 +53,8 @@ impl Report {
         for (variable, map) in flags(&cached) {
             let map = map.replacen("%s", &variable, 1);
             let evidence = match variable.starts_with(RARE) {
-                true => "whether few clients sent this value",
-                false => "whether it is present, not its value",
+                true => "1 unless several clients sent this value",
+                false => "1 if anything not listed here is present, whatever its value",
             };
             _ = writeln!(text, "    map {map}  # {evidence}");
         }
@@ -284,8 +284,16 @@ fn write_location(text: &mut String, route: &RouteReport, routes: &[&RouteReport
     );
     route.note.iter().for_each(|note| _ = writeln!(text, "        # {note}"));
     if !route.words.is_empty() {
-        let count = grouped(route.words.len() as u64);
-        _ = writeln!(text, "        # {{word}}: the {count} that were proved; no other is cached");
+        let words = match route.words.len() {
+            1 => "this word is cached, because there is evidence for it".to_owned(),
+            count => {
+                format!(
+                    "these {} words are cached, because there is evidence for them",
+                    grouped(count as u64)
+                )
+            }
+        };
+        _ = writeln!(text, "        # {{word}}: only {words}");
     }
     let operator = if is_exact { "=" } else { "~" };
     _ = writeln!(text, "        location {operator} \"{path}\" {{");
@@ -323,7 +331,7 @@ fn write_cache(line: &mut impl FnMut(String, &str), route: &RouteReport, seconds
     if route.shared.is_empty() && known(route, Sort::Cookie).is_empty() {
         line(
             "proxy_cache_credentials public".to_owned(),
-            "not enough evidence for requests with credentials",
+            "not enough evidence to cache requests with credentials",
         );
     } else {
         let shared = if route.shares.is_empty() { "the key's cookies" } else { &route.shares.join(", ") };

@@ -66,7 +66,7 @@ pub(crate) fn sentence(route: &Route, verdict: &Verdict, budget: f64) -> String 
         Reason::Unlike => "the paths of this route behave differently".to_owned(),
         Reason::Unusual if route.listed() != 0 && route.rare_fields().next().is_none() => {
             let selected = labels(route, bits(route.plan.selected));
-            format!("most requests have values that few clients send together in {selected}")
+            format!("most requests have a rare combination of {selected}")
         }
         Reason::Unusual => unusual(&labels(route, route.rare_fields())),
         Reason::Changes => format!(
@@ -87,9 +87,9 @@ fn needs(route: &Route, verdict: &Verdict, requests: u64, clients: u64, differs:
     } else if route.storing == 0 && served(route) != 0 {
         format!("needs requests without {}", labels(route, bits(served(route))))
     } else if outcomes.hits > 0 && outcomes.shared == 0 {
-        "needs requests of other clients for the same URLs".to_owned()
+        "needs requests for the same URLs from other clients".to_owned()
     } else if !route.keys_have_several_clients() {
-        format!("needs other clients with the same values of {}", labels(route, bits(route.plan.selected)))
+        format!("needs more clients that share the same {}", labels(route, bits(route.plan.selected)))
     } else {
         more(requests, clients)
     }
@@ -99,11 +99,11 @@ fn more(requests: u64, clients: u64) -> String {
     match (requests, clients) {
         (MANY_REQUESTS.., _) => "needs many more requests".to_owned(),
         (_, 0) => format!("needs about {requests} more requests"),
-        _ => format!("needs about {requests} more requests and {clients} or more other clients"),
+        _ => format!("needs about {requests} more requests, from at least {clients} more clients"),
     }
 }
 
 fn unusual(fields: &str) -> String {
     let fields = if fields.is_empty() { "a header" } else { fields };
-    format!("most requests have a value that few clients send in {fields}")
+    format!("most requests have a rare value of {fields}")
 }

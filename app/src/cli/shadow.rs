@@ -31,7 +31,7 @@ pub struct ShadowUrl {
     /// Replay an access log against a test API, then exit (-: standard input)
     #[arg(long, value_name = "FILE", conflicts_with = "domain")]
     pub log: Option<PathBuf>,
-    /// Repeat up to 10 GET requests a second without their credentials, to see if responses differ
+    /// Repeat some GET requests without credentials and compare the responses
     #[arg(long)]
     pub probe: bool,
     /// At the end, run the ladder on the most valuable route

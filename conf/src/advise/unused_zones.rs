@@ -32,7 +32,7 @@ pub(super) fn advise_clusters(reading: &mut Reading<'_>) {
     let unused: Vec<_> = unused.map(|cluster| (cluster.span, cluster.name.clone())).collect();
     for (span, name) in unused {
         reading.diagnostics.warning(span, format!("no zone uses the cluster \"{name}\"")).help(format!(
-            "add cluster={name} to proxy_cache_path for purges on all nodes, or sync to limit_req_zone or limit_conn_zone for common limits"
+            "add cluster={name} to proxy_cache_path to share purges, or sync to limit_req_zone or limit_conn_zone to share limits"
         ));
     }
 }

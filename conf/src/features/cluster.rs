@@ -40,15 +40,15 @@ const LEAST_CUT_OFF: Duration = Duration::from_secs(1);
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("cluster", HTTP, (1, 1), "name { … }", "",
-        "Defines a cluster: purges and invalidations of one node take effect on all nodes, through a Redis or Valkey engine. Cache zones \
-        take part with `cluster=name`, zones of `limit_req` and `limit_conn` with `sync`. `server address;` is the engine (port 6379), also as `redis://user:password@host:port`, or `rediss://` for TLS; with several, the first that \
+        "Defines a cluster: purges and invalidations of one node take effect on all nodes, through a Redis or Valkey server (the engine). Cache zones \
+        take part with `cluster=name`, zones of `limit_req` and `limit_conn` with `sync`. `server address;` is the engine's address (port 6379), also as `redis://user:password@host:port`, or `rediss://` for TLS; with several, the first that \
         is a primary is used. \
-        `sentinel name address;` asks Redis Sentinel for the primary instead. `secret file;` names a file with the secret of the cluster, the \
-        same on every node: what is stored in the engine is encrypted and authenticated with it. `user name;` and `password file;` \
+        `sentinel name address;` asks Redis Sentinel for the primary instead. `secret file;` names a file with the cluster's shared secret: \
+        what is stored in the engine is encrypted and authenticated with it, except the counters of `sync=exact` limits, whose keys are hashed. `user name;` and `password file;` \
         authenticate to the engine; `tls on;` encrypts the connection, with `trusted_certificate file;` instead of the system's CA \
         certificates. `node name;` is the name of this node (the host name). A request waits for the engine for at most `timeout` (5ms). After \
         `cut_off` (10s) without confirmation that it knows all purges, a node revalidates stored responses; with `cut_off time serve;` it \
-        serves them.",
+        keeps serving them.",
         Apply::DeclareLines(declare)),
 ];
 
@@ -227,7 +227,7 @@ pub(crate) fn settle(reading: &mut Reading<'_>) {
                 .error(span, "\"sync\" requires a \"cluster\" block")
                 .help("define it in the http block, as in cluster main { server 127.0.0.1:6379; secret cluster.key; }"),
             false => reading
-                .error(span, "there are several clusters")
+                .error(span, "\"sync\" does not specify which of several clusters to use")
                 .help(format!("add cluster=NAME, with one of: {}", clusters.join(", "))),
         };
     }

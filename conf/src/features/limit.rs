@@ -39,11 +39,12 @@ impl TooMuchLevel {
     }
 }
 
-/// `more` takes further parameters and returns whether it knows one.
+/// `more` takes further parameters, which begin as `others`, and returns whether it knows one.
 pub(super) fn zone(
     kind: Kind,
     directive: &Directive,
     reading: &mut Reading<'_>,
+    others: &[&str],
     mut more: impl FnMut(&str, &Word, &mut Reading<'_>) -> bool,
 ) -> Option<LimitZone> {
     let key = reading.template(&directive.args[0]);
@@ -65,7 +66,7 @@ pub(super) fn zone(
             Some((name, value)) if more(name, &value, reading) => {}
             _ => {
                 is_whole = false;
-                invalid(word, &["zone=", "rate=", "sync", "sync=exact", "cluster="], reading);
+                invalid(word, &[&["zone="], others, &["sync", "sync=exact", "cluster="]].concat(), reading);
             }
         }
     }
@@ -99,7 +100,7 @@ fn synced(
         (None, Some((_, span))) => {
             reading
                 .error(span, "\"cluster\" requires \"sync\"")
-                .help("add sync, or sync=exact to have the engine decide about each request");
+                .help("add sync, or sync=exact to have the engine decide on each request");
             None
         }
         (None, None) => None,

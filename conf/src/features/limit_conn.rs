@@ -69,9 +69,9 @@ pub const ROWS: &[Row] = &[
     often("limit_conn_zone", HTTP, (2, 4), "key zone=name:size [sync | sync=exact] [cluster=name]", "",
         "Defines a zone that counts concurrent requests by a key, such as `$binary_remote_addr`, for `limit_conn`. One megabyte holds about 16,000 \
         keys; if there is no room for another key, its request is rejected. Requests with an empty key are not counted. With `sync`, requests are counted \
-        across all nodes of a `cluster`, which exchange their counts ten times a second. With `sync=exact` (not in nginx), the engine of the cluster \
-        decides about each request, which waits for it for at most the cluster's `timeout`. If the engine does not respond, each node allows its \
-        share of the number, and at least one. `cluster` names the cluster if there are several.",
+        across all nodes of a `cluster`, which exchange their counts ten times a second. With `sync=exact`, the cluster's engine decides \
+        on each request, and the request waits at most the cluster's `timeout` for the decision. If the engine does not respond, each node allows its \
+        share of the number, and at least one. `cluster` names the cluster if there are several. `sync`, `sync=exact` and `cluster` are not in nginx.",
         Apply::Declare(zone)),
     often("limit_conn", HTTP_SERVER_LOCATION, (2, 2), "zone number", "",
         "The maximum number of concurrent requests with the same key of the zone, across all workers. These directives are inherited only if the \
@@ -89,7 +89,7 @@ pub const ROWS: &[Row] = &[
 ];
 
 fn zone(directive: &Directive, reading: &mut Reading<'_>) {
-    if let Some(zone) = limit::zone(Kind::ConnectionZone, directive, reading, |_, _, _| false) {
+    if let Some(zone) = limit::zone(Kind::ConnectionZone, directive, reading, &[], |_, _, _| false) {
         reading.declared.connection_zones.push(ConnectionZone { zone });
     }
 }

@@ -72,9 +72,10 @@ pub const ROWS: &[Row] = &[
         "Defines a zone that counts requests by a key, such as `$binary_remote_addr`, for `limit_req`. The rate is in requests per second (`10r/s`) \
         or per minute (`30r/m`). One megabyte holds about 8,000 keys; if there is no room, the least recently used key is removed. Requests with an \
         empty key are not counted. Requests are counted across all workers. With `sync`, they are also counted across all nodes of a `cluster`, which \
-        exchange what they have counted ten times a second. With `sync=exact` (not in nginx), the engine of the cluster decides about each request, \
-        which waits for it for at most the cluster's `timeout`; this is for logins. If the engine does not respond, each node allows its share \
-        of the rate and of the burst. `cluster` names the cluster if there are several.",
+        exchange what they have counted ten times a second. With `sync=exact`, the cluster's engine decides on each request, and the request waits \
+        at most the cluster's `timeout` for the decision; use it for logins. If the engine does not respond, each node allows its share \
+        of the rate and of the burst. `cluster` names the cluster if there are several. `sync` is as in NGINX Plus; `sync=exact` and `cluster` are not \
+        in nginx.",
         Apply::Declare(zone)),
     often("limit_req", HTTP_SERVER_LOCATION, (1, 3), "zone=name [burst=number] [nodelay | delay=number]", "",
         "Limits requests to the rate of a zone. Up to `burst` further requests are delayed until the rate allows them; the first `delay` of these, or \
@@ -94,7 +95,7 @@ pub const ROWS: &[Row] = &[
 
 fn zone(directive: &Directive, reading: &mut Reading<'_>) {
     let mut rate = Some(1000);
-    let zone = limit::zone(Kind::RequestZone, directive, reading, |name, value, reading| {
+    let zone = limit::zone(Kind::RequestZone, directive, reading, &["rate="], |name, value, reading| {
         if name == "rate" {
             rate = parse_rate(value, reading);
         }

@@ -30,8 +30,9 @@ settings! {
 pub const ROWS: &[Row] = &[
     once("lingering_close", HTTP_SERVER_LOCATION, (1, 1), "off | on | always", "on",
         "Reads and discards data that a client is still sending before its connection is closed, so that the client can read the response. `on`: only if \
-        data was left unread; `always`: always. With HTTP/2, the last bytes of a successful response that does not need the request's body are sent once the \
-        body has been received and discarded, or one of the limits is reached.",
+        data was left unread; `always`: always. With HTTP/2, the end of a successful response that was made without reading \
+        the whole request body is held back until the rest of the body has been received and discarded, or `lingering_time`, `lingering_timeout` or \
+        `client_max_body_size` is reached.",
         Apply::Level(|l, d, r| {
             use LingeringClose::{Always, Off, On};
             l.lingering.close = r.choice(&d.args[0], &[("off", Off), ("on", On), ("always", Always)]);

@@ -339,17 +339,24 @@ fn a_zone_that_counts_with_other_nodes_needs_one_cluster_or_the_name_of_one() {
             names.iter().map(|name| format!("cluster {name} {{ server 10.0.0.5; secret key; }} ")).collect();
         in_http(&format!("{zone} {blocks}"))
     };
-    for zone in ["limit_req_zone $uri zone=a:1m rate=1r/s", "limit_conn_zone $uri zone=a:1m"] {
+    for (zone, parameters) in [
+        ("limit_req_zone $uri zone=a:1m rate=1r/s", "are zone=, rate=, sync, sync=exact, cluster="),
+        ("limit_conn_zone $uri zone=a:1m", "are zone=, sync, sync=exact, cluster="),
+    ] {
         let zone = |words: &str| format!("{zone} {words};");
         no_error(&clusters(&["main"], &zone("sync")));
         no_error(&clusters(&["main"], &zone("sync=exact")));
         no_error(&clusters(&["main", "other"], &zone("sync=exact cluster=other")));
         one_error(&clusters(&[], &zone("sync")), "\"sync\" requires a \"cluster\" block");
-        one_error(&clusters(&["main", "other"], &zone("sync")), "there are several clusters");
+        one_error(
+            &clusters(&["main", "other"], &zone("sync")),
+            "does not specify which of several clusters to use",
+        );
         one_error(&clusters(&["main"], &zone("sync cluster=mian")), "unknown cluster \"mian\"");
         one_error(&clusters(&["main"], &zone("cluster=main")), "\"cluster\" requires \"sync\"");
         one_error(&clusters(&["main"], &zone("sync=exactly")), "exactly");
         one_error(&clusters(&["main"], &zone("snyc")), "invalid parameter \"snyc\"");
+        one_error(&clusters(&["main"], &zone("everywhere=1")), parameters);
     }
 }
 

@@ -78,7 +78,7 @@ const COLUMNS: [Column; 13] = [
         Some(_) if of.rounds == 1 => "-".to_owned(),
         half => half.map_or_else(String::new, |half| format!("±{}", Share(half))),
     }),
-    ("times", |measure, of| match measure.wrong {
+    ("speedup", |measure, of| match measure.wrong {
         Some(_) => "wrong".to_owned(),
         None => of.times.map_or_else(String::new, |times| format!("×{}", Times(times))),
     }),

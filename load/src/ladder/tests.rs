@@ -327,7 +327,7 @@ fn the_first_sentence_is_the_answer_and_the_others_say_what_each_step_brings() {
     );
     let text = words.join("\n");
     for says in [
-        "Steps that give more: \"compression, log off\" (1.3 times the step before), \"lock, stale meanwhile\" (15 times the step",
+        "Steps that give more: \"compression, log off\" (1.3 times the step before), \"lock, stale while updating\" (15 times the step",
         "Steps that are not worth it here, with a gain of less than a tenth: \"in memory\" (1.04 times the step before).",
         "Steps that have a price: \"buffered access log\" (0.85 times the step before).",
         "\"as the API's headers allow\" with millstream is not counted",
@@ -352,7 +352,7 @@ fn steps_that_the_rounds_do_not_tell_apart_share_the_first_place() {
     ]);
     let first = gain::sentences(&all).remove(0);
     assert!(
-        first.starts_with("Use \"in memory\" or \"lock, stale meanwhile\" (alike by these rounds): "),
+        first.starts_with("Use \"in memory\" or \"lock, stale while updating\" (alike by these rounds): "),
         "{first}"
     );
     // Four rounds never leave one of five steps of a kind out of the best, whatever they are.
@@ -411,7 +411,7 @@ fn what_the_configuration_has_is_marked_and_the_answer_is_the_best_beyond_it() {
     climbed.running = Some(Running { file: "nginx.conf".into(), has, at: Step::Memory });
     let first = gain::sentences(&climbed).remove(0);
     let says =
-        " You are here: \"in memory\", without \"compression, log off\" and \"lock, stale meanwhile\".";
+        " You are here: \"in memory\", without \"compression, log off\" and \"lock, stale while updating\".";
     assert!(first.ends_with(says), "{first}");
     // What was not measured has no figures to stand at.
     climbed.running =
@@ -441,7 +441,7 @@ fn a_step_that_protects_the_api_is_not_called_worthless() {
         reached(own(Step::Headers, &six(131_000, 0)), 0),
     ]);
     let text = gain::sentences(&climbed).join("\n");
-    let says = "Steps that save something: \"keep-alive\" (1.02 times the step before; 43 sockets in TIME_WAIT instead of 1,970; 100 µs of the proxy's CPU per response instead of 205), \"lock, stale meanwhile\" (0.88 times the step before; 19 times fewer requests reached the API).";
+    let says = "Steps that save something: \"keep-alive\" (1.02 times the step before; 43 sockets in TIME_WAIT instead of 1,970; 100 µs of the proxy's CPU per response instead of 205), \"lock, stale while updating\" (0.88 times the step before; 19 times fewer requests reached the API).";
     assert!(text.contains(says), "{text}");
     assert!(
         text.contains("Steps that cost more than they give: \"proxied, no keep-alive\" (0.33 times"),
@@ -705,7 +705,7 @@ fn the_page_has_a_row_for_each_step_and_no_length_for_a_wrong_one() {
     climbed.verdict = gain::sentences(&climbed);
     let page = page(&climbed);
     let names: Vec<(&str, usize)> = page.rows.iter().map(|row| (row.name.as_str(), row.bars.len())).collect();
-    assert_eq!(names, [("the API alone", 1), ("lock, stale meanwhile", 2)]);
+    assert_eq!(names, [("the API alone", 1), ("lock, stale while updating", 2)]);
     assert_eq!((page.rows[1].bars[0].rates, page.rows[1].bars[0].told.as_str()), (None, "wrong responses"));
     assert_eq!(page.rows[1].bars[1].told, "90,000/s · ×900");
     assert!(page.html().contains("somebody else"));

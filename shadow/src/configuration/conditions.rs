@@ -22,7 +22,7 @@ pub(super) fn write(line: &mut impl FnMut(String, &str), route: &RouteReport) {
     let credentials =
         if route.bypasses.is_empty() { "other credentials".to_owned() } else { route.bypasses.join(", ") };
     let evidence =
-        format!("not enough evidence for requests with {credentials}, other fields or rare values");
+        format!("not enough evidence to cache requests with {credentials}, unknown fields or rare values");
     line(format!("proxy_cache_bypass {}", flags.join(" ")), &evidence);
     if route.unstored.is_empty() {
         line(format!("proxy_no_cache {}", flags.join(" ")), &evidence);

@@ -78,7 +78,7 @@ table! {
         SpansDropped: "millstream_trace_spans_total", "outcome=\"dropped\"", "Spans for which there was no room in the queue.";
         FiguresExported: "millstream_metric_exports_total", "outcome=\"exported\"", "Exports of these metrics (`metrics_interval` of `otel_exporter`), by outcome.";
         FiguresFailed: "millstream_metric_exports_total", "outcome=\"failed\"", "Exports of metrics that the collector did not accept completely.";
-        ClusterOrders: "millstream_cluster_orders_total", "", "Purges and invalidations of other nodes that this node has carried out.";
+        ClusterApplied: "millstream_cluster_applied_total", "", "Purges and invalidations of other nodes that this node has applied.";
         ClusterZonePurges: "millstream_cluster_zone_purges_total", "", "Times that a cache zone was purged because purges of other nodes were missing or could not be read.";
         ClusterBreakerOpened: "millstream_cluster_breaker_opened_total", "", "Times that requests stopped waiting for an engine that did not respond.";
         ReloadsSucceeded: "millstream_config_reloads_total", "outcome=\"success\"", "Reloads of the configuration, by outcome.";
@@ -98,12 +98,12 @@ table! {
         LastReloadSuccessful: "millstream_config_last_reload_successful", "", "1 unless the last reload failed.";
         CacheVerifyOff: "millstream_cache_verify_off", "", "Locations whose cache is off because of a leak (`proxy_cache_verify`).";
         ClusterCutOff: "millstream_cluster_cut_off", "", "Cache zones of a cluster that are revalidated because this node cannot confirm that it knows all purges.";
-        ClusterLag: "millstream_cluster_lag", "", "Entries of the logs of its clusters that this node has not carried out yet.";
+        ClusterLag: "millstream_cluster_lag", "", "Entries of the logs of its clusters that this node has not applied yet.";
         ClusterUnpublished: "millstream_cluster_unpublished", "", "Purges and invalidations of this node that no other node knows yet.";
         ClusterNodes: "millstream_cluster_nodes", "", "Nodes that share a cache zone with this one, counted for each zone, except those that are cut off.";
-        ClusterLimitNodes: "millstream_cluster_limit_nodes", "", "Other nodes that count with this one, summed over the zones of limits with `sync`.";
-        ClusterLimitsAlone: "millstream_cluster_limits_alone", "", "Zones of limits with `sync` of which this node allows its share alone, because the engine does not respond.";
-        ClusterCountsLeftOut: "millstream_cluster_limit_counts_left_out", "", "Counts of limits with `sync` that were not exchanged for want of room, since the last change of the cluster's configuration.";
+        ClusterLimitNodes: "millstream_cluster_limit_nodes", "", "Other nodes that share a `sync` limit with this one, summed over all zones.";
+        ClusterLimitsAlone: "millstream_cluster_limits_alone", "", "`sync` zones in which this node applies its share of the limit on its own, because the engine does not respond.";
+        ClusterCountsLeftOut: "millstream_cluster_limit_counts_left_out", "", "Counts of `sync` limits that were not exchanged because there was no room for them, since the last change of the cluster's configuration.";
         ConfigurationLoaded: "millstream_config_load_timestamp_seconds", "", "When the configuration in force was loaded, in seconds since 1970.";
     }
 }
@@ -112,7 +112,7 @@ table! {
     /// Recorded in microseconds, shown in seconds.
     Timing {
         UpstreamHeader: "millstream_upstream_header_duration_seconds", "", "Time from sending a request upstream to the complete response header.";
-        ClusterScript: "millstream_cluster_script_duration_seconds", "", "Time until the engine's reply to a script: the publication of purges, and the exchange of where each node is.";
+        ClusterScript: "millstream_cluster_script_duration_seconds", "", "Duration of script calls to the engine that publish purges or exchange node status.";
         LoopHeld: "millstream_worker_loop_held_duration_seconds", "", "Periods of a millisecond or more in which a single task blocked a worker's event loop.";
     }
 }

@@ -198,7 +198,9 @@ fn two_nodes_with_a_copied_cache_directory_become_two_again() {
     b.run().expect("it starts");
     copy.run().expect("it starts");
     let nodes = [a, b, copy];
-    wait::until("it is noticed", || nodes.iter().any(|node| node.log().contains("has the same journal")));
+    wait::until("it is noticed", || {
+        nodes.iter().any(|node| node.log().contains("uses a copy of this node's cache directory"))
+    });
     wait::until("all are confirmed", || nodes.iter().all(|node| state(node)["state"] == "confirmed"));
     for giver in &nodes {
         let mut version = 0;
@@ -255,7 +257,7 @@ fn explain_and_the_metrics_tell_whose_purge_it_was() {
     });
     let metrics = nodes[1].get("/api/metrics").text();
     for (name, least) in [
-        ("millstream_cluster_orders_total", 4),
+        ("millstream_cluster_applied_total", 4),
         ("millstream_cluster_zone_purges_total", 0),
         ("millstream_cluster_breaker_opened_total", 0),
         ("millstream_cluster_script_duration_seconds_count", 2),

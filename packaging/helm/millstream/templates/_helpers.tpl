@@ -58,7 +58,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- fail "cache.persistence: a cache on a volume belongs to one process: set replicaCount to 1 and leave autoscaling off" -}}
 {{- end -}}
 {{- if and .Values.cluster.url (not .Values.cluster.secretName) -}}
-{{- fail "cluster.secretName: name the Secret with the secret of the cluster" -}}
+{{- fail "cluster.secretName: name the Secret with the cluster's shared secret" -}}
 {{- end -}}
 {{- if eq (int .Values.port) (int .Values.dashboard.port) -}}
 {{- fail "dashboard.port: it is the port of the sites" -}}
