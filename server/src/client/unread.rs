@@ -2,9 +2,9 @@
 //!
 //! curl 7.88 reads nothing more once it has as much of a success as its `Content-Length` says, and yet sends the rest of the body: it sees
 //! neither the windows that it needs for that, nor a reset (RFC 9113 §8.1). It does not notice either that it has sent all, unless
-//! something comes after that. So the last piece of a success waits until the rest has come, or an empty one behind a head
+//! something comes after that. So the last byte of a success waits until the rest has come, or an empty piece behind a head
 //! without a body. The rest is discarded within the bounds of `lingering_time`, `lingering_timeout` and `client_max_body_size`; then
-//! the response ends anyway. An error does not wait: clients stop for it. Before: `tail`; next: `answer`, which has it.
+//! the response ends anyway. What an upstream may still want of a body is its own until its response is whole. An error does not wait: clients stop for it. Before: `tail`; next: `answer`, which has it.
 
 use super::Client;
 use super::end::End;
@@ -21,6 +21,12 @@ use std::time::{Duration, Instant};
 
 pub(super) struct UnreadBody {
     stream: Rc<Http2Stream>,
+    /// Whether an upstream may still be sent the body, until its response is whole.
+    is_passed_on: bool,
+    wait: Option<Wait>,
+}
+
+struct Wait {
     /// Bytes that may still come.
     left: u64,
     /// The longest wait between two pieces, and the end of all waiting.
@@ -36,47 +42,58 @@ impl Client {
         if stream.has_all() || !(200..300).contains(&status) {
             return None;
         }
-        // Of a request that was passed on, an upstream gets the rest.
-        let is_passed_on = !request.tries.list.is_empty();
         let waits_for_us = match self.body_known() {
             true => self.awaits_continue(),
             false => request.field(FieldId::Expect).is_some(),
         };
-        let settings = &request.location().settings;
+        // gRPC has its status in a head that ends the stream, and its clients stop for it.
+        let is_grpc =
+            || request.field(FieldId::ContentType).is_some_and(|kind| kind.starts_with(b"application/grpc"));
         let is_discarded = request.received.framing != Framing::None
-            && !is_passed_on
             && !waits_for_us
             && !request.is_too_large()
-            && settings.lingering.close != LingeringClose::Off;
-        is_discarded.then(|| {
-            let (limit, now) = (settings.client_body.max_size, clock::now());
-            let until = now + settings.lingering.time;
-            let timeout = settings.lingering.timeout;
-            let waiting = Deadline::new();
-            waiting.set(until.min(now + timeout));
-            let left = if limit > 0 { limit.saturating_sub(request.received.body_octets) } else { u64::MAX };
-            Box::new(UnreadBody { stream: stream.clone(), left, timeout, until, waiting })
-        })
+            && request.location().settings.lingering.close != LingeringClose::Off
+            && !is_grpc();
+        let is_passed_on = !request.tries.list.is_empty();
+        is_discarded.then(|| Box::new(UnreadBody { stream: stream.clone(), is_passed_on, wait: None }))
     }
 }
 
 impl UnreadBody {
     /// Ready once all of the body has come, or no more of it is waited for.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        while self.left > 0 {
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>, request: &Request, is_at_end: bool) -> Poll<()> {
+        if self.is_passed_on && !is_at_end {
+            return Poll::Pending;
+        }
+        let wait = self.wait.get_or_insert_with(|| Wait::begin(request));
+        while wait.left > 0 {
             match self.stream.poll_skip(cx) {
                 Poll::Ready(0) => return Poll::Ready(()),
-                Poll::Ready(count) => {
-                    self.left = self.left.saturating_sub(count as u64);
-                    self.waiting.set(self.until.min(clock::now() + self.timeout));
-                }
+                Poll::Ready(count) => wait.took(count),
                 Poll::Pending => {
-                    ready!(self.waiting.poll(cx));
+                    ready!(wait.waiting.poll(cx));
                     break;
                 }
             }
         }
         self.stream.refuse_rest();
         Poll::Ready(())
+    }
+}
+
+impl Wait {
+    fn begin(request: &Request) -> Wait {
+        let settings = &request.location().settings;
+        let (limit, now) = (settings.client_body.max_size, clock::now());
+        let (until, timeout) = (now + settings.lingering.time, settings.lingering.timeout);
+        let waiting = Deadline::new();
+        waiting.set(until.min(now + timeout));
+        let left = if limit > 0 { limit.saturating_sub(request.received.body_octets) } else { u64::MAX };
+        Wait { left, timeout, until, waiting }
+    }
+
+    fn took(&mut self, count: usize) {
+        self.left = self.left.saturating_sub(count as u64);
+        self.waiting.set(self.until.min(clock::now() + self.timeout));
     }
 }

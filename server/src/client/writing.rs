@@ -33,13 +33,15 @@ impl Answer {
         is_framed && !self.output.cut && self.tail.length() == 0
     }
 
-    /// Ready once the response may end.
-    fn poll_unread(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if let Some(unread) = &mut self.unread {
-            ready!(unread.poll(cx));
+    /// Whether what ends the response has to wait.
+    fn is_held(&mut self, cx: &mut Context<'_>, request: &Request) -> bool {
+        let is_at_end = self.has_body_framed();
+        let Some(unread) = &mut self.unread else { return false };
+        if unread.poll(cx, request, is_at_end).is_ready() {
             self.unread = None;
+            return false;
         }
-        Poll::Ready(())
+        is_at_end
     }
 
     pub(super) fn poll_write(
@@ -106,17 +108,18 @@ impl Answer {
         piece: &[u8],
         sent: &mut usize,
     ) -> Poll<Result<(), ClientFailure>> {
-        let is_held = self.poll_unread(cx).is_pending() && self.has_body_framed();
+        let is_held = self.is_held(cx, request);
         while !self.output.unwritten().is_empty() || *sent < piece.len() {
             let most = ready!(self.poll_most(outlet, cx, request))?;
             let (out, rest) = (self.output.unwritten(), &piece[*sent..]);
-            let out = &out[..out.len().min(most)];
-            let rest = &rest[..rest.len().min(most - out.len())];
             let left = self.output.unwritten().len() + piece.len() - *sent;
-            let is_end = out.len() + rest.len() == left;
-            if is_held && is_end {
+            if is_held && left == 1 {
                 return Poll::Pending;
             }
+            let most = if is_held { most.min(left - 1) } else { most };
+            let out = &out[..out.len().min(most)];
+            let rest = &rest[..rest.len().min(most - out.len())];
+            let is_end = out.len() + rest.len() == left;
             outlet.is_last(is_end && self.is_last(request));
             let wrote = if rest.is_empty() {
                 outlet.poll_write(cx, out)

@@ -1,4 +1,5 @@
-//! The rest of a request's body, sent while its response comes (RFC 9113 §8.1): what both sides of a stream of gRPC live by.
+//! The rest of a request's body, sent while its response comes (RFC 9112 §9.5, RFC 9113 §8.1): what both sides of a stream of gRPC live
+//! by, and servers that respond before they have read all.
 //!
 //! It takes a piece at a time and waits until the upstream has it, so that neither side is read faster than the other takes. Before:
 //! `sending`, which stops when a response begins; next: `answered`, which polls this beside the response.
@@ -86,9 +87,10 @@ impl Upward {
             if self.sent < self.piece.len() {
                 continue;
             }
+            let is_out = is_last && self.piece.is_empty();
             self.sent = 0;
             buffers::give(std::mem::take(&mut self.piece));
-            if is_last {
+            if is_out {
                 connection.sent_whole();
                 return Poll::Ready(Ok(()));
             }

@@ -10,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use millstream_tests::client::Client;
+use millstream_tests::frames::{End, Frames};
 use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::prefix::Prefix;
@@ -57,8 +58,9 @@ fn hasty(path: &std::path::Path, response: &'static [u8]) -> Arc<AtomicUsize> {
     count
 }
 
-/// Responds once it has the head, then reads on. What comes behind a head until the connection ends, of each connection.
-fn patient(path: &std::path::Path, response: Vec<u8>) -> Arc<Mutex<Vec<Vec<u8>>>> {
+/// Responds once it has the head, then reads on, and sends the rest once it has the body, unless it has responded whole.
+/// What comes behind a head until the connection ends, of each connection.
+fn patient(path: &std::path::Path, response: Vec<u8>, rest: &'static [u8]) -> Arc<Mutex<Vec<Vec<u8>>>> {
     let listener = listen(path);
     let read = Arc::<Mutex<Vec<Vec<u8>>>>::default();
     let all = Arc::clone(&read);
@@ -77,7 +79,7 @@ fn patient(path: &std::path::Path, response: Vec<u8>) -> Arc<Mutex<Vec<Vec<u8>>>
                     all.lock().expect("whole")[at].extend_from_slice(&piece[..length]);
                     count += piece[..length].iter().filter(|byte| **byte == b'x').count();
                     if count == BODY && !response.ends_with(b"ok") {
-                        _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwhole");
+                        _ = stream.write_all(rest);
                     }
                 }
             });
@@ -105,7 +107,8 @@ fn interim_responses_while_a_request_is_blocked_lose_nothing_of_it() {
         for response in &responses {
             let prefix = Prefix::new();
             let socket = prefix.path().join("api.sock");
-            let read = patient(&socket, response.clone());
+            let rest = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwhole";
+            let read = patient(&socket, response.clone(), rest);
             let template = site! {
                 http "client_max_body_size 8m; upstream api { server unix:@SOCKET@; keepalive 4; }"
                 server "location / { proxy_pass http://api; @WAY@ proxy_buffer_size 16k; proxy_read_timeout 10s; }"
@@ -143,6 +146,66 @@ fn post(client: &mut Client) -> std::io::Result<()> {
 const BUFFERED: &str = "client_body_buffer_size 4m;";
 const IN_FILE: &str = "client_body_buffer_size 16k;";
 const STREAMED: &str = "proxy_request_buffering off;";
+
+#[test]
+fn the_rest_of_a_request_follows_the_beginning_of_its_response() {
+    skip_on_nginx!();
+    const BEGINNING: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nearly\r\n";
+    const REST: &[u8] = b"5\r\nwhole\r\n0\r\n\r\n";
+    let ways = [BUFFERED, IN_FILE, STREAMED, "proxy_request_buffering off; proxy_buffering off;"];
+    for (way, is_http2) in ways.into_iter().flat_map(|way| [(way, false), (way, true)]) {
+        let prefix = Prefix::new();
+        let socket = prefix.path().join("api.sock");
+        let read = patient(&socket, BEGINNING.to_vec(), REST);
+        let template = site! {
+            http "client_max_body_size 8m; upstream api { server unix:@SOCKET@; }"
+            server "http2 on; location / { proxy_pass http://api; @WAY@ proxy_read_timeout 10s; }"
+        };
+        let server = Server::start(template, &[("SOCKET", &socket.display().to_string()), ("WAY", way)]);
+        let text = if is_http2 {
+            let mut frames = Frames::connect(server.port());
+            let stream = frames.request("POST", "/", &[], false);
+            frames.upload(stream, &vec![b'x'; BODY]);
+            frames.answer(stream).text()
+        } else {
+            let patience = Duration::from_secs(20);
+            let mut client = Client::connect_with_patience(server.port(), patience).expect("it listens");
+            post(&mut client).expect("all of it is read");
+            client.answer().expect("an answer").text()
+        };
+        assert_eq!(text, "earlywhole", "{way} {is_http2}: {}", server.log());
+        let count = read.lock().expect("whole")[0].iter().filter(|byte| **byte == b'x').count();
+        assert_eq!(count, BODY, "{way} {is_http2}");
+    }
+}
+
+#[test]
+fn a_success_that_comes_whole_before_its_upload_ends_after_it_over_http2() {
+    skip_on_nginx!();
+    let prefix = Prefix::new();
+    let socket = prefix.path().join("api.sock");
+    let count = hasty(&socket, b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbig");
+    let template = site! {
+        http "client_max_body_size 8m;"
+        server "http2 on; location / { proxy_pass http://unix:@SOCKET@; proxy_request_buffering off; }
+            location /missing { proxy_pass http://unix:@SOCKET@-none; proxy_request_buffering off; error_page 502 =200 /text; }
+            location /text { return 200 big; }"
+    };
+    let server = Server::start(template, &[("SOCKET", &socket.display().to_string())]);
+    let mut frames = Frames::connect(server.port());
+    for path in ["/", "/missing"] {
+        let stream = frames.request("POST", path, &[], false);
+        frames.data(stream, &[b'x'; 16_384], false);
+        // All but its last byte is there at once.
+        frames.until("the response has begun", |frames| frames.so_far(stream).text() == "bi");
+        frames.round_trip();
+        assert!(!frames.has_ended(stream), "{path}: its client would read no window");
+        frames.upload(stream, &vec![b'x'; BODY]);
+        let answer = frames.answer(stream);
+        assert_eq!((answer.status, answer.text().as_str(), answer.end), (200, "big", End::Whole), "{path}");
+    }
+    assert_eq!(count.load(Ordering::SeqCst), 1);
+}
 
 #[test]
 fn a_response_that_comes_before_the_request_is_out_is_relayed_at_once_and_no_failure_of_the_server() {

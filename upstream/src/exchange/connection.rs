@@ -171,9 +171,9 @@ impl Connection {
         }
     }
 
-    /// Whether the request's body may continue while the response arrives, as in HTTP/2.
+    /// Whether there is more of the request's body to send while the response arrives.
     pub fn is_both_ways(&self) -> bool {
-        matches!(self.over, Over::Call(_)) && !self.exchange.sent
+        !self.exchange.sent
     }
 
     /// What was read after the head so far.

@@ -252,6 +252,8 @@ const UNREAD: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/e
             location = /guard { return 204; }
             location /few { client_max_body_size 100k; return 200 text; }
             location /forbidden { deny all; }
+            location /call { deny all; error_page 403 = @denied; }
+            location @denied { add_header grpc-status 7; return 204; }
             location /narrow { client_max_body_size 1k; return 200 text; }
             location /secret { auth_basic x; auth_basic_user_file @DIR@/users; }
             location /moved { return 301 /; } } }";
@@ -299,6 +301,10 @@ fn a_success_that_needs_no_body_ends_after_its_upload_and_an_error_before_it() {
         let stream = frames.request("POST", path, &[("content-length", "300000")], false);
         assert_eq!(frames.answer(stream).status, status, "{path}");
     }
+    // A call of gRPC has its status in a head that ends the stream.
+    let stream = frames.request("POST", "/call", &[("content-type", "application/grpc+proto")], false);
+    let answer = frames.answer(stream);
+    assert_eq!((answer.status, answer.field("grpc-status")), (204, Some("7")));
     // Who waits to be told to go on sends no body to a response.
     let expects = [("expect", "100-continue"), ("content-length", "300000")];
     let stream = frames.request("POST", "/text", &expects, false);

@@ -47,15 +47,20 @@ impl Connection {
 
     /// Behind what a write has left, the rest of the same piece.
     fn keep_framed(&mut self, mut rest: &[u8], last: bool) {
-        let Unsent { bytes, is_last } = &mut self.exchange.unsent;
-        *is_last = last;
+        self.exchange.unsent.is_last = last;
         while !rest.is_empty() {
-            let (framed, behind) = rest.split_at(rest.len().min(self.exchange.speaker.most()));
-            let mut before = Vec::new();
-            let after = self.exchange.speaker.frame(framed.len(), last && behind.is_empty(), &mut before);
-            [&before, framed, after].into_iter().for_each(|part| bytes.extend_from_slice(part));
+            let (piece, behind) = rest.split_at(rest.len().min(self.exchange.speaker.most()));
+            self.frame_unsent(piece, last && behind.is_empty());
             rest = behind;
         }
+    }
+
+    fn frame_unsent(&mut self, piece: &[u8], last: bool) {
+        let mut before = Vec::new();
+        let behind = self.exchange.speaker.frame(piece.len(), last, &mut before);
+        [&before, piece, behind]
+            .into_iter()
+            .for_each(|part| self.exchange.unsent.bytes.extend_from_slice(part));
     }
 
     /// Sends what [`Connection::send`] could not, if anything. Returns whether the body has ended with it.
@@ -72,8 +77,12 @@ impl Connection {
         written.map(|()| is_last)
     }
 
-    /// Takes what [`Connection::send`] could not send in a call, and whether it ends the body.
+    /// For [`Connection::poll_send_piece`]: takes what [`Connection::send`] could not send in a call, and whether
+    /// the body ends with what is unsent. What is framed for a socket stays here, and is sent first.
     pub fn take_unsent(&mut self) -> (Vec<u8>, bool) {
+        if let Over::Socket(_) = self.over {
+            return (Vec::new(), self.exchange.unsent.is_last);
+        }
         let Unsent { bytes, is_last } = std::mem::take(&mut self.exchange.unsent);
         (bytes, is_last)
     }
@@ -123,8 +132,8 @@ impl Connection {
         written.map_err(|error| if is_elapsed(&error) { ExchangeError::SendTimeout } else { call.unsent() })
     }
 
-    /// Sends as much of a piece as the stream accepts now; 0 if it accepts nothing more. An empty last piece
-    /// is the end.
+    /// While the response arrives: sends as much of a piece as the server accepts now; 0 if it accepts nothing
+    /// more. An empty last piece is the end, and is accepted once all of the body is out.
     pub fn poll_send_piece(
         &mut self,
         context: &mut Context<'_>,
@@ -133,7 +142,7 @@ impl Connection {
         timeout: Duration,
     ) -> Poll<Result<usize, ExchangeError>> {
         let Over::Call(call) = &mut self.over else {
-            return Poll::Ready(Err(ExchangeError::Write(io::ErrorKind::Unsupported.into())));
+            return self.poll_send_framed(context, piece, last, timeout);
         };
         let stream = call.stream()?.clone();
         if piece.is_empty() {
@@ -154,6 +163,47 @@ impl Connection {
             Err(error) if is_elapsed(&error) && !call.has_all() => Err(ExchangeError::SendTimeout),
             Err(_) => Err(call.unsent()),
         })
+    }
+
+    /// Takes a piece once what is unsent before it is out, and sends of it what goes at once.
+    fn poll_send_framed(
+        &mut self,
+        context: &mut Context<'_>,
+        piece: &[u8],
+        last: bool,
+        timeout: Duration,
+    ) -> Poll<Result<usize, ExchangeError>> {
+        ready!(self.poll_unsent(context, timeout))?;
+        if self.exchange.unsent.is_last || piece.is_empty() && !last {
+            return Poll::Ready(Ok(0));
+        }
+        let count = piece.len().min(self.exchange.speaker.most());
+        let is_end = last && count == piece.len();
+        self.frame_unsent(&piece[..count], is_end);
+        self.exchange.unsent.is_last = is_end;
+        self.exchange.body_given += count as u64;
+        match self.poll_unsent(context, timeout) {
+            Poll::Pending if count == 0 => Poll::Pending,
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Pending | Poll::Ready(Ok(())) => Poll::Ready(Ok(count)),
+        }
+    }
+
+    /// A server that takes nothing for `timeout` may still respond, so that is a failed write.
+    fn poll_unsent(
+        &mut self,
+        context: &mut Context<'_>,
+        timeout: Duration,
+    ) -> Poll<Result<(), ExchangeError>> {
+        let Over::Socket(stream) = &mut self.over else { return Poll::Ready(Ok(())) };
+        let mut outlet = Outlet::new(stream, &mut self.sending, timeout);
+        let unsent = &mut self.exchange.unsent.bytes;
+        while !unsent.is_empty() {
+            let count = ready!(outlet.poll_write(context, unsent)).map_err(ExchangeError::Write)?;
+            self.exchange.written += count as u64;
+            unsent.drain(..count);
+        }
+        outlet.poll_flush(context).map_err(ExchangeError::Write)
     }
 
     /// Sends unframed bytes as far as the socket accepts them at once. The error is how many it accepted;
