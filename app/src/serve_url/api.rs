@@ -63,13 +63,17 @@ pub fn look(shared: &Shared, urls: &[String]) {
     let user = shared.configuration.main.user.as_ref().map(|user| user.name.clone());
     let log = shared.logs.main.clone();
     let looking = std::thread::Builder::new().name("first look".into()).spawn(move || {
-        addresses.iter().for_each(|(address, url)| tell(address, url, user.as_deref(), &log));
+        let until_then = match addresses.len() {
+            1 => "requests get 502 until the API is started",
+            _ => "requests go to the other servers until it is started",
+        };
+        addresses.iter().for_each(|(address, url)| tell(address, url, until_then, user.as_deref(), &log));
     });
     // Where there is no thread for it, the requests will tell.
     drop(looking);
 }
 
-fn tell(address: &PeerAddress, url: &str, user: Option<&str>, log: &ErrorLogs) {
+fn tell(address: &PeerAddress, url: &str, until_then: &str, user: Option<&str>, log: &ErrorLogs) {
     let Err(error) = connect(address) else { return };
     match (error.kind(), address) {
         (ErrorKind::PermissionDenied, PeerAddress::Unix(path)) => log.write(
@@ -84,7 +88,7 @@ fn tell(address: &PeerAddress, url: &str, user: Option<&str>, log: &ErrorLogs) {
         ),
         (ErrorKind::ConnectionRefused | ErrorKind::NotFound, _) => log.write(
             Level::Warn,
-            format_args!("no process is listening on {url} yet: requests get 502 until the API is started"),
+            format_args!("no process is listening on {url} yet: {until_then}"),
         ),
         (ErrorKind::TimedOut, _) => {
             log.write(Level::Warn, format_args!("{url} does not accept connections: check the address of the API"));
