@@ -270,7 +270,7 @@ pub async fn send_ready(request: &mut Request, client: &mut Client, out: Vec<u8>
         Poll::Ready(sent) => sent,
         Poll::Pending => client.flush(request).await,
     };
-    sent.map_or_else(Outcome::Client, |()| Outcome::Done)
+    sent.into()
 }
 
 /// Creates the coded form of an entry in one thread if it is missing; whether it exists now.

@@ -188,13 +188,6 @@ impl Client {
         buffers::give(dropped);
     }
 
-    pub fn body_trailers(&self) -> Option<Fields<'_>> {
-        match &self.body.as_ref()?.state {
-            Remaining::Chunked(decoder) => Some(decoder.trailers()),
-            Remaining::Length(_) | Remaining::UntilEnd | Remaining::Ended => None,
-        }
-    }
-
     /// One read; false at the end of a body that ends with its stream. A client whose slot is needed counts
     /// as too slow.
     async fn read_some(&mut self) -> Result<bool, ClientFailure> {

@@ -125,8 +125,7 @@ pub(super) async fn answer_stub(sub: &mut Request, client: &mut Client) -> bool 
             return true;
         }
     }
-    client.end(sub, None);
-    _ = client.flush(sub).await;
+    _ = client.finish(sub, None).await;
     true
 }
 

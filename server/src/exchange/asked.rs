@@ -2,14 +2,14 @@
 //!
 //! It is recorded as a [`Try`] from the moment it has a connection. Interim responses go to the client as they
 //! come (RFC 9110 §15.2). A response that arrives before the request's body is out ends the sending of it.
-//! Before: `search`, which chooses the server; next: `request_head`, what is sent; `settling`, what is made of the response.
+//! Next: `request_head`, what is sent; `settling`, what is made of the response.
 
 use super::broken::{AttemptFailure, ExchangeFailure, broken};
 use super::opening::open;
 use super::request_head::{RequestPlan, WrittenHead};
 use super::sending::send_on;
 use super::watching::{watch, watch_for_others};
-use super::{Passing, answer_head, asked_codings, call_timeout, handshake, saying};
+use super::{Passing, answer_head, handshake, request_head, saying};
 use crate::client::ClientFailure;
 use crate::request;
 use crate::tries::Try;
@@ -94,7 +94,7 @@ impl Asked {
             confirm: passing.terms.cache.stale.as_ref().filter(|_| revalidates).map(|hit| &*hit.entry),
             rest: passing.terms.cache.rest.as_deref(),
             framed: passing.terms.body.framed(),
-            codings: asked_codings::class(passing.request, passing.proxy),
+            codings: request_head::codings_of(passing.request, passing.proxy),
         };
         let (speaker, written) = saying::write(&mut out, &plan, &turn.peer().name)?;
         connection.begin(speaker, passing.terms.method, written.keep);
@@ -260,8 +260,26 @@ async fn read_head(
 /// The rest of the gRPC caller's timeout, if any.
 fn callers_patience(passing: &Passing<'_>) -> Option<Duration> {
     let named = passing.proxy.grpc().and_then(|_| passing.request.fields().named(b"grpc-timeout"))?;
-    let most = call_timeout::read(named)?;
+    let most = call_timeout(named)?;
     Some(most.saturating_sub(clock::now().saturating_duration_since(passing.request.received.started)))
+}
+
+/// gRPC over HTTP/2, "Timeout": at most 8 digits and a unit; `None` if malformed.
+fn call_timeout(text: &[u8]) -> Option<Duration> {
+    let (unit, digits) = text.split_last()?;
+    if digits.is_empty() || digits.len() > 8 {
+        return None;
+    }
+    let value = millstream_wire::octets::decimal(digits)?;
+    Some(match unit {
+        b'H' => Duration::from_secs(value * 3600),
+        b'M' => Duration::from_secs(value * 60),
+        b'S' => Duration::from_secs(value),
+        b'm' => Duration::from_millis(value),
+        b'u' => Duration::from_micros(value),
+        b'n' => Duration::from_nanos(value),
+        _ => return None,
+    })
 }
 
 async fn pass_interim(
@@ -286,4 +304,31 @@ async fn pass_interim(
     let visible = answer_head::visible(&passing.proxy.exchange, fields);
     let fields = Fields::new(fields.bytes(), &visible);
     client.interim(passing.request, status, fields).await.map_err(AttemptFailure::Client)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::call_timeout;
+    use std::time::Duration;
+
+    #[test]
+    fn a_timeout_is_at_most_eight_digits_and_a_unit() {
+        for (text, expected) in [
+            ("1H", Some(Duration::from_secs(3600))),
+            ("99999999H", Some(Duration::from_secs(99_999_999 * 3600))),
+            ("2M", Some(Duration::from_secs(120))),
+            ("5S", Some(Duration::from_secs(5))),
+            ("50m", Some(Duration::from_millis(50))),
+            ("1u", Some(Duration::from_micros(1))),
+            ("0n", Some(Duration::ZERO)),
+            ("100000000n", None),
+            ("5", None),
+            ("S", None),
+            ("", None),
+            ("-1S", None),
+            ("5s", None),
+        ] {
+            assert_eq!(call_timeout(text.as_bytes()), expected, "{text}");
+        }
+    }
 }

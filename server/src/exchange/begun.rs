@@ -15,7 +15,6 @@
 use super::answered::Answered;
 use super::asked::Asked;
 use super::destination::{self, Destination};
-use super::ending::flushed;
 use super::probing;
 use super::request_body::{self, RequestBody};
 use super::search::ServerSearch;
@@ -97,7 +96,7 @@ pub async fn go_on(request: &mut Request, client: &mut Client, begun: Begun) -> 
         }
         ExchangeStage::Body(transfer) => transfer.finish(&mut passing, client).await,
         ExchangeStage::Moved(transfer, moved) => transfer.moved(&mut passing, client, moved).await,
-        ExchangeStage::Flushing => flushed(client, passing.request).await,
+        ExchangeStage::Flushing => client.flush(passing.request).await.into(),
         ExchangeStage::Ended(proxied) => proxied,
     }
 }

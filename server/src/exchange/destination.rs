@@ -4,7 +4,7 @@
 //! block, an address, or a name that is resolved; the latter two get a group for this one request.
 
 use super::report;
-use super::session::{Session, session};
+use super::sticky::{Session, session};
 use crate::generation::Generation;
 use crate::request::Request;
 use crate::sent_target::{Parts, parts};

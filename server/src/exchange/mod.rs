@@ -14,15 +14,12 @@
 //! Next: `search`, `asked`, `settling`, then the ways of a body.
 
 mod report;
-mod session;
-mod destination;
 mod sticky;
+mod destination;
 mod unkeyed;
-mod asked_codings;
 mod request_head;
 mod params;
 mod saying;
-mod call_timeout;
 mod request_body;
 mod replacement;
 mod cookie;
@@ -36,7 +33,6 @@ mod opening;
 mod probe;
 mod accounts;
 mod sending;
-mod ending;
 mod upward;
 mod answered;
 mod judging;
@@ -102,6 +98,12 @@ pub enum Proxied {
     Redirect(Vec<u8>),
     /// Nothing was sent and the response was useless: request the whole. [`answer`] never returns it.
     Again(Filling),
+}
+
+impl From<Result<(), ClientFailure>> for Proxied {
+    fn from(sent: Result<(), ClientFailure>) -> Proxied {
+        sent.map_or_else(Proxied::ClientFailed, |()| Proxied::Done)
+    }
 }
 
 pub enum Filling {

@@ -12,8 +12,7 @@ mod scgi;
 #[cfg(test)]
 mod tests;
 
-use super::asked_codings;
-use super::request_head::{RequestFraming, RequestPlan, conditions, going_on};
+use super::request_head::{RequestFraming, RequestPlan, conditions, going_on, keep_codings_within};
 use crate::variables;
 use millstream_conf::model::{Param, Says, Variable};
 use millstream_conf::variables::Builtin;
@@ -33,7 +32,7 @@ fn each(plan: &RequestPlan<'_>, params: &[Param], mut give: impl FnMut(&[u8], &[
         value.clear();
         evaluate(param, plan, &mut value);
         if param.name.eq_ignore_ascii_case("HTTP_ACCEPT_ENCODING") {
-            asked_codings::keep_within(plan.codings, &param.value, &mut value, 0);
+            keep_codings_within(plan.codings, &param.value, &mut value, 0);
         }
         if !(param.if_not_empty && value.is_empty()) {
             give(param.name.as_bytes(), &value);

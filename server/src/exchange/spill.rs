@@ -45,8 +45,9 @@ pub(super) struct Spilled {
     pub(super) trailers: Option<Headers>,
 }
 
-struct SpillProgress {
-    written: Cell<u64>,
+#[derive(Default)]
+pub(super) struct SpillProgress {
+    pub(super) written: Cell<u64>,
     read: Cell<u64>,
     length: Cell<u64>,
     ended: Cell<Option<Instant>>,
@@ -54,9 +55,16 @@ struct SpillProgress {
     trailers: Cell<Option<Headers>>,
     failed: RefCell<Option<SpillEnd>>,
     /// Wakes the reader.
-    more: Notify,
+    pub(super) more: Notify,
     /// Wakes the writer.
     room: Notify,
+}
+
+impl SpillProgress {
+    pub(super) fn end(&self) {
+        self.ended.set(Some(clock::now()));
+        self.more.notify_one();
+    }
 }
 
 /// Moves the rest of a response through a file to the client. Returns connection and turn as soon as
@@ -70,23 +78,13 @@ pub(super) async fn through_file(
     proxy: &Pass,
     pool: &Pool,
 ) -> Spilled {
-    let shared = SpillProgress {
-        written: Cell::new(0),
-        read: Cell::new(0),
-        length: Cell::new(0),
-        ended: Cell::new(None),
-        traffic: Cell::new((0, 0)),
-        trailers: Cell::new(None),
-        failed: RefCell::new(None),
-        more: Notify::new(),
-        room: Notify::new(),
-    };
+    let shared = SpillProgress::default();
     let ending = match open(proxy.exchange.temp_path.path.clone()).await {
         Err(error) => SpillEnd::NoFile(error, answered, Vec::new()),
         Ok(file) => {
             let file = Arc::new(file);
             let mut filling = pin!(fill(&shared, &file, answered, wanted, proxy, pool));
-            let mut draining = pin!(drain(&shared, &file, client, request, watching));
+            let mut draining = pin!(drain(&shared, (&file, READ), client, request, watching));
             let mut filled = false;
             poll_fn(|context| {
                 filled = filled || filling.as_mut().poll(context).is_ready();
@@ -155,8 +153,7 @@ async fn fill(
         }
     };
     *shared.failed.borrow_mut() = Some(failed);
-    shared.ended.set(Some(clock::now()));
-    shared.more.notify_one();
+    shared.end();
 }
 
 /// Collects at least something and about a piece at most; whether the body has ended.
@@ -191,9 +188,10 @@ pub(super) async fn gather(
     }
 }
 
-async fn drain(
+/// What is written, to the client, at most `most` bytes at a time.
+pub(super) async fn drain(
     shared: &SpillProgress,
-    file: &Arc<File>,
+    (file, most): (&Arc<File>, usize),
     client: &mut Client,
     request: &mut Request,
     watching: bool,
@@ -209,7 +207,7 @@ async fn drain(
         }
         let left = shared.written.get() - shared.read.get();
         if left > 0 {
-            let size = usize::try_from(left).unwrap_or(READ).min(READ);
+            let size = usize::try_from(left).unwrap_or(most).min(most);
             piece = match read_at(file, piece, shared.read.get(), size).await {
                 Ok(piece) => piece,
                 Err(error) => return SpillEnd::Unreadable(error),

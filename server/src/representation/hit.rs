@@ -16,7 +16,6 @@ use millstream_cache::{Entry, Head, Held, Hit, Now};
 use millstream_net::buffers::Pooled;
 use millstream_net::memory_file::MemoryFile;
 use millstream_telemetry::metrics::CacheStatus;
-use millstream_wire::conditional::Validators;
 use millstream_wire::{Coding, FieldId, Headers, date};
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
@@ -113,7 +112,7 @@ impl Ready {
 }
 
 pub fn choose(request: &Request, entry: &Arc<Entry>) -> Chosen {
-    chosen::choose(request, &offer(entry))
+    chosen::choose(request, &Offer::stored(entry.head(), Some(entry.length()), false))
 }
 
 /// Writes the head of a hit and returns what follows. `None` if it needs more than one write: the body is not
@@ -159,17 +158,6 @@ pub fn ready(
     };
     let has_body = head::from_fixed(out, request, &prepared.head, Some(entry.age(now)), prepared.status);
     Some(if has_body { Ready::Body(prepared) } else { Ready::HeadOnly })
-}
-
-fn offer(entry: &Arc<Entry>) -> Offer<'_> {
-    let head = entry.head();
-    Offer {
-        status: head.status,
-        fields: head.fields(),
-        validators: Validators { etag: head.etag(), last_modified: head.last_modified },
-        length: Some(entry.length()),
-        is_stream: false,
-    }
 }
 
 fn shaped(
