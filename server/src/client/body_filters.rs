@@ -1,6 +1,4 @@
 //! What the body of an answer goes through on its way: the location's filters, the parts of other answers, and a coding.
-//!
-//! Before: `assembly`, what else belongs to it; next: `output`, which frames what comes out.
 
 use super::Answerer;
 use super::assembly::{Assembly, NextPart};

@@ -1,6 +1,4 @@
 //! What is framed of an answer: its head, the bytes that wait for the client, and how the rest of its body is to be framed.
-//!
-//! Before: `body_filters`, which changes what goes in; next: `answer`, which writes what comes out.
 
 use super::Ending;
 use crate::filter::trailers;

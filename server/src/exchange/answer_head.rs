@@ -1,6 +1,4 @@
 //! The upstream's head on its way to the client: what is hidden, what ends here, `proxy_redirect` and `proxy_cookie_*`.
-//!
-//! Next: `cookie`, which changes one cookie.
 
 use super::cookie;
 use super::replacement::{matched, sanitised};

@@ -1,8 +1,7 @@
 //! One request of our own to one server, whose answer no client gets: what a check of its health asks.
 //!
-//! It goes out as the location's requests do (fields, parameters, TLS, `proxy_bind`), and has no part in the pool, the cache or what
-//! is counted of requests. Before: `destination`, how a connection is made; `saying`, what is sent. Next: `grpc`, the same in gRPC; `health`,
-//! which asks.
+//! It goes out as the location's requests do (fields, parameters, TLS, `proxy_bind`), and has no part in the pool, the cache or what is
+//! counted of requests.
 
 mod grpc;
 

@@ -1,6 +1,4 @@
 //! The beginning of a request as it goes out, in the words of whichever protocol is spoken.
-//!
-//! Before: `request_head`, that of HTTP/1 and HTTP/2; `params`, those of applications.
 
 use super::request_head::{self, RequestFraming, RequestPlan, WrittenHead};
 use super::{params, report};

@@ -1,6 +1,6 @@
 //! The search for a server that answers: one after another, until a final head is accepted or nobody else is to be asked.
 //!
-//! Before: `destination`, the servers; next: `asked`, what one is asked; `millstream-upstream`'s `retry`, what follows a failure.
+//! Next: `asked`, what one is asked; `millstream-upstream`'s `retry`, what follows a failure.
 
 use super::answered::Answered;
 use super::asked::Asked;

@@ -1,7 +1,7 @@
 //! What is done with a response whose head has come: put aside for a page, taken for what is stored, kept, or passed on.
 //!
-//! Nothing was sent to the client yet. Before: `search`; next: `judging`, what it is good for; `filling`, `transfer`, `tunnel` and
-//! `combining`, the ways of its body.
+//! Nothing was sent to the client yet. Next: `judging`, what it is good for; `filling`, `transfer`, `tunnel` and `combining`, the
+//! ways of its body.
 
 use super::answered::Answered;
 use super::filling::{begun, fill, keep_behind_page};

@@ -3,7 +3,7 @@
 //! A client with such a field would decide what everyone else gets under the same key (cache poisoning). One passes if `proxy_cache_key`
 //! names it (`$http_x_forwarded_host`) or a `proxy_set_header` sets it. X-Forwarded-For, X-Real-IP and their like are not in the table:
 //! they say who asks, not what for, and logs need them; they are dropped if responses vary by the client's address. The table has the
-//! reasons. Next: `request_head`.
+//! reasons.
 
 use crate::caching::keyed::names_field;
 use crate::failure;

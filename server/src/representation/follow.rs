@@ -2,7 +2,6 @@
 //!
 //! Conditions and a range are answered from the stream: what the client does not want is passed over, and it is done
 //! with once it has its part, however long the fill goes on. A fill that breaks off cuts the answer.
-//! Next: `exchange/filling`, the other side.
 
 use super::chosen::{self, Extent, Offer, Unmet};
 use super::hit;

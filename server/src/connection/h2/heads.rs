@@ -1,7 +1,6 @@
 //! Header blocks: gathered from their frames, and made a request (RFC 9113 §4.3, §8.3).
 //!
-//! A block that has begun is read to its end whatever becomes of it, because the client's table goes on with it. Before: `frames`, which
-//! brings fragments; next: `serving`, which answers.
+//! A block that has begun is read to its end whatever becomes of it, because the client's table goes on with it.
 
 use super::Fate;
 use super::patience::Work;

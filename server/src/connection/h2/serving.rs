@@ -1,6 +1,4 @@
 //! How a request is answered: at once, where that can be, else by a future of the connection's task.
-//!
-//! Before: `heads`, which made it; next: `phase`, which decides; `drive`, which carries out.
 
 use super::heads::{Come, Place};
 use super::patience::Work;

@@ -1,9 +1,9 @@
 //! From what is asked to what the cache is told: zones, keys and prefixes of keys.
 //!
-//! A key is found as a request would find it: a request of each method that is stored, plain and encrypted, is imagined for the target and the
-//! key of their location is evaluated. What a prefix of URLs means for keys is found the same way, from two URLs that
-//! differ right behind it: up to where their keys part, the key is the prefix. A key that cannot be told this way is
-//! refused by name, and nothing is purged. Nothing is done here. Next: `content/purge`, which gives the orders.
+//! A key is found as a request would find it: a request of each method that is stored, plain and encrypted, is imagined for the target and
+//! the key of their location is evaluated. What a prefix of URLs means for keys is found the same way, from two URLs that differ right
+//! behind it: up to where their keys part, the key is the prefix. A key that cannot be told this way is refused by name, and nothing is
+//! purged. Nothing is done here.
 
 use super::Refusal;
 use super::asked::{Hosts, PurgeScope};

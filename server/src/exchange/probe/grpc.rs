@@ -1,7 +1,6 @@
 //! One call of gRPC of our own to one server: what a check of its health asks with `type=grpc`.
 //!
 //! HTTP/2 is spoken at once, or where the location has TLS as ALPN agrees; nothing that requests are sent goes along but their host.
-//! Before: `probe`, the same in what requests are passed on by; `destination`, how a connection is made. Next: `health`, which asks.
 
 use super::{CONNECTING, ProbeError, failed};
 use crate::exchange::destination;
