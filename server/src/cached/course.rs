@@ -69,16 +69,8 @@ pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<
             missed(request, Cause::NotCachedMethod, None);
             None
         }
-        Use::Past => {
-            request.cache.status = Some(CacheStatus::Bypass);
-            request.cache.report = CacheReport::begin(cache, None);
-            missed(request, Cause::NotKeyed, Some("not_keyed"));
-            None
-        }
-        Use::Off => {
-            past_leak(request, cache);
-            None
-        }
+        Use::Past => past(request, cache, Cause::NotKeyed, "not_keyed"),
+        Use::Off => past(request, cache, Cause::Leak, "leak"),
         Use::Bypass(key) => {
             request.cache.status = Some(CacheStatus::Bypass);
             request.cache.wish = Wish::read(cache, request.fields());
@@ -96,18 +88,24 @@ pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<
             let lookup = look_up(request, cache, &key, now);
             // The purge came after the look-up, or it is off by now: no right to fill is left.
             if cache.verify.is_some() && keyed::is_off(request) {
-                past_leak(request, cache);
-                return None;
+                return past(request, cache, Cause::Leak, "leak");
             }
             Some((key, lookup))
         }
     }
 }
 
-fn past_leak(request: &mut Request, cache: &ProxyCache) {
+/// Neither looked up nor stored.
+fn past(
+    request: &mut Request,
+    cache: &ProxyCache,
+    cause: Cause,
+    detail: &'static str,
+) -> Option<(Vec<u8>, Lookup)> {
     request.cache.status = Some(CacheStatus::Bypass);
     request.cache.report = CacheReport::begin(cache, None);
-    missed(request, Cause::Leak, Some("leak"));
+    missed(request, cause, Some(detail));
+    None
 }
 
 #[inline]

@@ -377,20 +377,9 @@ fn log(request: &Request, zone: &str, by: &str, text: &str, soft: bool) {
     }
 }
 
-#[derive(Serialize)]
-struct RefusalReport<'a> {
-    error: RefusalText<'a>,
-}
-
-#[derive(Serialize)]
-struct RefusalText<'a> {
-    status: u16,
-    text: &'a str,
-}
-
 pub async fn refuse(request: &mut Request, client: &mut Client, refusal: &Refusal) -> Outcome {
-    let error = RefusalText { status: refusal.status, text: &refusal.text };
-    json(request, client, refusal.status, &RefusalReport { error }).await
+    let report = serde_json::json!({ "error": { "status": refusal.status, "text": refusal.text } });
+    json(request, client, refusal.status, &report).await
 }
 
 pub async fn json(

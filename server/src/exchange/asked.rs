@@ -5,6 +5,7 @@
 //! Next: `request_head`, what is sent; `settling`, what is made of the response.
 
 use super::broken::{AttemptFailure, ExchangeFailure, broken};
+use super::destination::Destination;
 use super::opening::open;
 use super::request_head::{RequestPlan, WrittenHead};
 use super::sending::send_on;
@@ -64,7 +65,8 @@ impl Asked {
         now: Instant,
     ) -> Result<Option<Asked>, ClientFailure> {
         let octets = passing.terms.body.octets();
-        let Some(connection) = passing.destination.pooled(turn.peer(), octets, now) else { return Ok(None) };
+        let Destination { pool, dial, .. } = passing.destination;
+        let Some(connection) = pool.take(turn.peer(), dial, octets, now) else { return Ok(None) };
         passing.terms.asked_at = now;
         passing.count(Counter::UpstreamRequests, 1);
         passing.count(Counter::UpstreamConnectionsReused, 1);

@@ -36,23 +36,15 @@ pub(super) enum SpillEnd {
     Unreadable(io::Error),
 }
 
-pub(super) struct Spilled {
-    pub(super) ending: SpillEnd,
-    pub(super) length: u64,
-    pub(super) ended: Instant,
-    /// Bytes received from and sent to the upstream.
-    pub(super) traffic: (u64, u64),
-    pub(super) trailers: Option<Headers>,
-}
-
 #[derive(Default)]
 pub(super) struct SpillProgress {
     pub(super) written: Cell<u64>,
     read: Cell<u64>,
-    length: Cell<u64>,
-    ended: Cell<Option<Instant>>,
-    traffic: Cell<(u64, u64)>,
-    trailers: Cell<Option<Headers>>,
+    pub(super) length: Cell<u64>,
+    pub(super) ended: Cell<Option<Instant>>,
+    /// Bytes received from and sent to the upstream.
+    pub(super) traffic: Cell<(u64, u64)>,
+    pub(super) trailers: Cell<Option<Headers>>,
     failed: RefCell<Option<SpillEnd>>,
     /// Wakes the reader.
     pub(super) more: Notify,
@@ -77,7 +69,7 @@ pub(super) async fn through_file(
     watching: bool,
     proxy: &Pass,
     pool: &Pool,
-) -> Spilled {
+) -> (SpillEnd, SpillProgress) {
     let shared = SpillProgress::default();
     let ending = match open(proxy.exchange.temp_path.path.clone()).await {
         Err(error) => SpillEnd::NoFile(error, answered, Vec::new()),
@@ -88,21 +80,12 @@ pub(super) async fn through_file(
             let mut filled = false;
             poll_fn(|context| {
                 filled = filled || filling.as_mut().poll(context).is_ready();
-                match draining.as_mut().poll(context) {
-                    Poll::Ready(ending) => Poll::Ready(ending),
-                    Poll::Pending => Poll::Pending,
-                }
+                draining.as_mut().poll(context)
             })
             .await
         }
     };
-    Spilled {
-        ending,
-        length: shared.length.get(),
-        ended: shared.ended.get().unwrap_or_else(clock::now),
-        traffic: shared.traffic.get(),
-        trailers: shared.trailers.take(),
-    }
+    (ending, shared)
 }
 
 async fn fill(

@@ -248,12 +248,15 @@ impl Transfer {
         let (pool, proxy) = (&passing.destination.pool, passing.proxy);
         let left = self.wanted.saturating_sub(self.length);
         let (watching, answered) = (self.watching, self.answered);
-        let moved = spill::through_file(client, passing.request, answered, left, watching, proxy, pool).await;
-        let length = self.length + moved.length;
-        match moved.ending {
+        let (ending, moved) =
+            spill::through_file(client, passing.request, answered, left, watching, proxy, pool).await;
+        let length = self.length + moved.length.get();
+        let (traffic, ended) = (moved.traffic.get(), moved.ended.get().unwrap_or_else(clock::now));
+        match ending {
             SpillEnd::Whole => {
-                passing.note_traffic(moved.traffic, length, moved.ended);
-                let trailers = moved.trailers.as_ref().map(Headers::view);
+                passing.note_traffic(traffic, length, ended);
+                let trailers = moved.trailers.take();
+                let trailers = trailers.as_ref().map(Headers::view);
                 // Those of the whole are not a part's.
                 let passed = passed_trailers(passing.proxy, passing.request, trailers)
                     .filter(|_| self.wanted == u64::MAX);
@@ -264,7 +267,7 @@ impl Transfer {
                 client.cut(passing.request).await.into()
             }
             SpillEnd::Client(failure) => {
-                passing.note_traffic(moved.traffic, length, moved.ended);
+                passing.note_traffic(traffic, length, ended);
                 Proxied::ClientFailed(failure)
             }
             SpillEnd::NoFile(error, answered, piece) => {
