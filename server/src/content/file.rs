@@ -123,11 +123,9 @@ async fn index(request: &mut Request, client: &mut Client, directory: &[u8]) -> 
     };
     let name = found.name.and_then(|at| Some((names.get(at)?, shows(at))));
     match (name, found.directory) {
-        (Some((name, shows)), _) if name.starts_with(b"/") => {
-            Outcome::Restart(Restart::path(name.clone(), shows))
-        }
         (Some((name, shows)), _) => {
-            Outcome::Restart(Restart::path([request.route.uri.as_slice(), name].concat(), shows))
+            let directory: &[u8] = if name.starts_with(b"/") { b"" } else { &request.route.uri };
+            Outcome::Restart(Restart::path([directory, name].concat(), shows))
         }
         (None, true) if request.location().settings.autoindex.enabled && request.method != Method::Post => {
             autoindex::answer(request, client, shown.to_vec()).await

@@ -214,11 +214,10 @@ fn by_method(request: &Request, method: PurgeMethod) -> Result<(Orders, Option<b
 
 /// As NGINX Plus, by the request's own key; if that contains the method, by the key of a GET.
 fn by_condition(request: &Request) -> Result<Orders, Refusal> {
-    let target = request.received.head.query.map_or(request.received.head.path.end, |query| query.end);
-    let target = request.received.bytes[request.received.head.path.start as usize..target as usize].to_vec();
+    let target = asked::origin_form(request);
     let wanted = match target.strip_suffix(b"*") {
         Some(prefix) => PurgeScope::Prefix(prefix.to_vec(), Hosts::Own),
-        None => PurgeScope::Target(target, Hosts::Own),
+        None => PurgeScope::Target(target.to_vec(), Hosts::Own),
     };
     orders::of_request(request, &wanted)
 }
