@@ -87,6 +87,12 @@ pub enum Ending {
     CutUnseen,
 }
 
+impl Ending {
+    pub fn is_whole(self) -> bool {
+        matches!(self, Ending::Whole | Ending::Closing)
+    }
+}
+
 /// Bytes read ahead while watching whether the client leaves.
 const READ_AHEAD: usize = 64 * 1024;
 

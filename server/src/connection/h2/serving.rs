@@ -4,7 +4,7 @@ use super::heads::{Come, Place};
 use super::patience::Work;
 use super::{Fate, Http2Connection};
 use crate::admission;
-use crate::client::{Client, Ending};
+use crate::client::Client;
 use crate::connection::counted::Processing;
 use crate::counting;
 use crate::drive::{self, Left, subrequest};
@@ -202,7 +202,7 @@ async fn served(
     client: &mut Client,
     refusal: Option<Declined>,
 ) -> Served {
-    let is_whole = matches!(client.settle(), Ending::Whole | Ending::Closing);
+    let is_whole = client.settle().is_whole();
     if refusal.is_none() && subrequest::is_followed(&request) {
         Box::pin(subrequest::follow(&mut request)).await;
     }
