@@ -250,10 +250,9 @@ pub fn beside(request: &Request, cache: &ProxyCache, key: &[u8]) -> FillPermit {
 /// Whether the request tells that the response is neither looked up nor stored: then the client's range and
 /// conditions are passed on. A HEAD is excluded, as it may invalidate an entry.
 fn goes_past(request: &Request, cache: &ProxyCache) -> bool {
-    let mut scratch = Vec::new();
     request.cache.status == Some(CacheStatus::Bypass)
         && request.method == Method::Get
-        && cache.no_cache.iter().any(|condition| variables::holds(condition, request, &mut scratch))
+        && variables::any_holds(&cache.no_cache, request)
 }
 
 /// Serves a stale entry if allowed, else revalidates it, with the entry to fall back on.

@@ -122,7 +122,6 @@ async fn with_lookup(
         lookup = match partial::step(request, client, cache, key, lookup).await {
             PartialDecision::On(lookup) => lookup,
             PartialDecision::Answered(outcome) => return outcome,
-            PartialDecision::Ask(_) if request.cache.wish.only_if_cached => return Outcome::Status(504),
             PartialDecision::Ask(filling) => {
                 missed(request, Cause::Absent, None);
                 let filling = if request.cache.wish.no_store { Filling::No } else { filling };

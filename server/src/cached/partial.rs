@@ -68,14 +68,9 @@ pub async fn step(
         // Whoever waits for the whole does not wait for a part: a right to fill goes back.
         drop(lookup);
         request.cache.status = Some(CacheStatus::Miss);
-        return PartialDecision::Ask(stored_by(request, Filling::Part(beside(request, cache, key))));
+        return PartialDecision::Ask(Filling::Part(beside(request, cache, key)));
     }
     PartialDecision::On(lookup)
-}
-
-/// A request with no-store prevents storing.
-fn stored_by(request: &Request, filling: Filling) -> Filling {
-    if request.cache.wish.no_store { Filling::No } else { filling }
 }
 
 /// `proxy_cache_max_range_offset`: whether to pass the range on, judged by its first range as nginx does.
@@ -110,7 +105,7 @@ async fn of_part(
         Some(rest) => Filling::Rest(permit, Box::new(rest)),
         None => Filling::Permit(permit),
     };
-    PartialDecision::Ask(stored_by(request, filling))
+    PartialDecision::Ask(filling)
 }
 
 /// `None` if the range is not inside the stored part, or that cannot be read.

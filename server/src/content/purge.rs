@@ -16,7 +16,7 @@ use crate::location_text::located;
 use crate::outcome::Outcome;
 use crate::request::Request;
 use crate::right;
-use crate::variables::holds;
+use crate::variables::any_holds;
 use asked::{Hosts, PurgeMethod, PurgeScope};
 use millstream_cache::{How, Now, Purge, Store, What, key};
 use millstream_cluster::{How as OrderedHow, What as Ordered};
@@ -139,11 +139,8 @@ pub struct CarriedOut {
 /// Costs one comparison if not.
 #[inline]
 pub fn in_cached_location(request: &Request, cache: &ProxyCache) -> Option<Purging> {
-    if !cache.purge.is_empty() {
-        let mut scratch = Vec::new();
-        if cache.purge.iter().any(|condition| holds(condition, request, &mut scratch)) {
-            return Some(Purging::Condition);
-        }
+    if any_holds(&cache.purge, request) {
+        return Some(Purging::Condition);
     }
     if request.method != Method::Other || !cache.purge_methods {
         return None;

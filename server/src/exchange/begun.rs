@@ -19,9 +19,8 @@ use super::probing;
 use super::request_body::{self, RequestBody};
 use super::search::ServerSearch;
 use super::transfer::{Moved, Transfer};
-use super::{Filling, ForCache, HEAD, Passing, Proxied, Terms};
+use super::{Filling, ForCache, HEAD, Passing, Proxied, Terms, pass_of};
 use crate::client::{Client, ClientFailure};
-use crate::generation::Generation;
 use crate::request::Request;
 use millstream_conf::model::{Pass, Store};
 use millstream_net::clock;
@@ -99,10 +98,6 @@ pub async fn go_on(request: &mut Request, client: &mut Client, begun: Begun) -> 
         ExchangeStage::Flushing => client.flush(passing.request).await.into(),
         ExchangeStage::Ended(proxied) => proxied,
     }
-}
-
-fn pass_of<'g>(request: &Request, generation: &'g Generation) -> Option<&'g Pass> {
-    generation.http().location(request.route.location).settings.pass()
 }
 
 impl Begun {

@@ -216,9 +216,7 @@ async fn pass_on(
     cache: &mut ForCache,
 ) -> Proxied {
     let generation = request.generation.clone();
-    // Borrowed from the configuration: counting references on it would bounce a cache line between workers.
-    let settings = &generation.http().location(request.route.location).settings;
-    let Some(proxy) = settings.pass() else { return Proxied::Failed(500) };
+    let Some(proxy) = pass_of(request, &generation) else { return Proxied::Failed(500) };
     // Before the server is chosen, as the choice may be made by `$request_body`.
     let body = match body_of(request, client.as_deref_mut(), proxy).await {
         Ok(body) => body,
@@ -271,6 +269,11 @@ async fn pass_on(
     }
     *cache = terms.cache;
     outcome
+}
+
+/// Borrowed from the configuration: counting references on it would bounce a cache line between workers.
+fn pass_of<'g>(request: &Request, generation: &'g Generation) -> Option<&'g Pass> {
+    generation.http().location(request.route.location).settings.pass()
 }
 
 async fn destination_of(

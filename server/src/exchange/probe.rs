@@ -8,7 +8,7 @@ mod grpc;
 pub(crate) use grpc::probe_grpc;
 
 use super::request_head::{RequestFraming, RequestPlan};
-use super::{destination, report, saying};
+use super::{destination, pass_of, report, saying};
 use crate::request::Request;
 use crate::tries::Try;
 use millstream_conf::model::Pass;
@@ -62,8 +62,7 @@ pub(crate) async fn probe(
     kept: &mut Option<Box<Connection>>,
 ) -> Result<Probed, ProbeError> {
     let generation = request.generation.clone();
-    let pass = generation.http().location(request.route.location).settings.pass();
-    let pass = pass.ok_or(ProbeError::Unspeakable)?;
+    let pass = pass_of(request, &generation).ok_or(ProbeError::Unspeakable)?;
     if let Some(mut connection) = kept.take() {
         match converse(request, pass, peer, &mut connection, extent).await {
             // The server closed it while it idled, which says nothing about its health.
