@@ -93,7 +93,7 @@ impl BodyFilters {
         if self.chain.is_none() && self.assembly.is_none() {
             return self.finish(output, request, trailers);
         }
-        self.trailers = trailers.map(|fields| Box::new(Headers::copied_from(fields, |_, _, _| true)));
+        self.trailers = trailers.map(|fields| Box::new(Headers::from(fields)));
         match (&mut self.chain, &mut self.assembly) {
             (Some(chain), _) => chain.close(),
             (None, Some(assembly)) => assembly.close(),

@@ -24,7 +24,7 @@ impl Passing<'_> {
         self.request.worker.metrics.observe(Timing::UpstreamHeader, elapsed);
         if self.request.generation.shared.reads.upstream_heads {
             let fields = head.view(connection.head_bytes());
-            self.request.tries.headers = Some(Rc::new(Headers::copied_from(fields, |_, _, _| true)));
+            self.request.tries.headers = Some(Rc::new(Headers::from(fields)));
         }
     }
 

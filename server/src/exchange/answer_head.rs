@@ -71,7 +71,7 @@ pub(super) fn passed_trailers(
     trailers: Option<Fields<'_>>,
 ) -> Option<Headers> {
     let trailers = trailers.filter(|trailers| !trailers.is_empty())?;
-    request.tries.trailers = Some(Headers::copied_from(trailers, |_, _, _| true));
+    request.tries.trailers = Some(Headers::from(trailers));
     let passed = visible_behind(&proxy.exchange, trailers);
     Some(passed).filter(|passed| proxy.passes_trailers() && !passed.view().is_empty())
 }

@@ -326,7 +326,7 @@ async fn read_all(
                 }
                 // Those of a rest are not the whole's.
                 let trailers = answered.connection.trailers().filter(|_| expected.is_none());
-                shared.trailers.set(trailers.map(|fields| Headers::copied_from(fields, |_, _, _| true)));
+                shared.trailers.set(trailers.map(Headers::from));
                 // Not stored where the disk is full or the entry was purged meanwhile; the followers have it all.
                 _ = fill.finish().await;
                 let filled = Filled::new(answered.connection, length, None, file_error);

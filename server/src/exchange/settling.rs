@@ -131,7 +131,7 @@ impl Answered {
                 Ok(terms) => {
                     if StoredHead::leaves_out(fields) {
                         let visible = answer_head::visible(&passing.proxy.exchange, fields);
-                        let own = Headers::copied_from(Fields::new(fields.bytes(), &visible), |_, _, _| true);
+                        let own = Headers::from(Fields::new(fields.bytes(), &visible));
                         passing.request.reply.own_head = Some(Box::new(own));
                     }
                     let answer = (head.status, fields, self.connection.remaining(), part);

@@ -128,7 +128,7 @@ async fn fill(
         if ended || shared.length.get() >= wanted {
             let now = clock::now();
             let trailers = answered.connection.trailers().filter(|trailers| !trailers.is_empty());
-            shared.trailers.set(trailers.map(|trailers| Headers::copied_from(trailers, |_, _, _| true)));
+            shared.trailers.set(trailers.map(Headers::from));
             answered.connection.pass_over();
             pool.put(answered.connection, now);
             answered.turn.succeeded(now);

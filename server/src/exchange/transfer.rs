@@ -144,7 +144,7 @@ fn begin_chosen(
     chosen: Chosen,
     offer: &Offer<'_>,
 ) -> Result<Extent, Unmet> {
-    let headers = Headers::copied_from(offer.fields, |_, _, _| true);
+    let headers = Headers::from(offer.fields);
     let shape = chosen.shape(passing.request, headers, 200, offer.length)?;
     shape.begin(passing.request, client, None);
     if let Extent::Part(part) = &shape.extent {

@@ -199,7 +199,7 @@ fn part_of(
 /// Sets `$upstream_http_…` and `$upstream_cache_…` from the entry.
 pub fn remember(request: &mut Request, head: Head<'_>, now: Now) {
     if request.generation.shared.reads.upstream_heads {
-        request.tries.headers = Some(Rc::new(Headers::copied_from(head.fields(), |_, _, _| true)));
+        request.tries.headers = Some(Rc::new(Headers::from(head.fields())));
         request.tries.cached = Some(CachedFacts { age: head.age(now), last_modified: head.last_modified });
     }
 }
