@@ -8,7 +8,6 @@ mod route;
 mod descent;
 mod cache_trace;
 mod reply;
-mod sent;
 mod identity;
 mod body;
 mod connection_facts;
@@ -22,9 +21,8 @@ pub use connection_facts::{ClientAddress, ConnectionFacts};
 pub use descent::{Descent, SubrequestPart};
 pub use identity::{GivenId, Identity, Visitor, VisitorCookie, VisitorId};
 pub use received::Received;
-pub use reply::Reply;
+pub use reply::{Reply, Sent};
 pub use route::{Arguments, Route};
-pub use sent::Sent;
 pub use traced::{begin_try, tell_context};
 
 use crate::browser;

@@ -4,7 +4,6 @@
 
 mod spare;
 mod lingering;
-mod counted;
 mod accepted;
 mod opening;
 mod h2;

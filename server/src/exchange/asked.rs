@@ -7,17 +7,18 @@
 use super::broken::{AttemptFailure, ExchangeFailure, broken};
 use super::destination::Destination;
 use super::opening::open;
-use super::request_head::{RequestPlan, WrittenHead};
+use super::request_head::{RequestFraming, RequestPlan, WrittenHead};
 use super::sending::send_on;
 use super::watching::{watch, watch_for_others};
-use super::{Passing, answer_head, handshake, request_head, saying};
+use super::{Passing, answer_head, handshake, params, report, request_head};
 use crate::client::ClientFailure;
 use crate::request;
 use crate::tries::Try;
 use crate::variables;
+use millstream_conf::model::{HttpVersion, Protocol};
 use millstream_net::{buffers, clock};
 use millstream_telemetry::metrics::Counter;
-use millstream_upstream::{Connection, ExchangeError, Turn};
+use millstream_upstream::{Connection, ExchangeError, Speaker, Turn};
 use millstream_wire::Fields;
 use millstream_wire::h1::head::ResponseHead;
 use std::rc::Rc;
@@ -98,7 +99,7 @@ impl Asked {
             framed: passing.terms.body.framed(),
             codings: request_head::codings_of(passing.request, passing.proxy),
         };
-        let (speaker, written) = saying::write(&mut out, &plan, &turn.peer().name)?;
+        let (speaker, written) = write_head(&mut out, &plan, &turn.peer().name)?;
         connection.begin(speaker, passing.terms.method, written.keep);
         Ok(Asked { connection, written, at: At::Sending(out, 0) })
     }
@@ -150,6 +151,32 @@ impl Asked {
         }
         outcome.map(|()| connection)
     }
+}
+
+/// The beginning of a request as it goes out, in the words of whichever protocol is spoken.
+pub(super) fn write_head(
+    out: &mut Vec<u8>,
+    plan: &RequestPlan<'_>,
+    peer: &str,
+) -> Result<(Speaker, WrittenHead), ClientFailure> {
+    Ok(match &plan.proxy.protocol {
+        Protocol::Http(http) if http.http_version == HttpVersion::Http2 => {
+            let method = http.method.as_ref();
+            (Speaker::Http2, request_head::write_block(out, plan, method, http.passes_trailers))
+        }
+        Protocol::Grpc(_) => (Speaker::Http2, request_head::write_block(out, plan, None, true)),
+        Protocol::Http(http) => {
+            let speaker = Speaker::http1(plan.framed == RequestFraming::Chunked);
+            (speaker, request_head::write(out, plan, http))
+        }
+        Protocol::FastCgi(fastcgi) => {
+            let url = report::url(plan.request, plan.proxy, peer, None);
+            let complaints = report::complaints(plan.request, fastcgi, &url);
+            (Speaker::fastcgi(complaints), params::write_fastcgi(out, plan, fastcgi))
+        }
+        Protocol::Uwsgi(uwsgi) => (Speaker::Cgi, params::write_uwsgi(out, plan, uwsgi)?),
+        Protocol::Scgi(scgi) => (Speaker::Cgi, params::write_scgi(out, plan, scgi)),
+    })
 }
 
 async fn connect(passing: &mut Passing<'_>, turn: &Turn) -> Result<Box<Connection>, AttemptFailure> {

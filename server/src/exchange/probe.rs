@@ -7,8 +7,9 @@ mod grpc;
 
 pub(crate) use grpc::probe_grpc;
 
+use super::asked::write_head;
 use super::request_head::{RequestFraming, RequestPlan};
-use super::{destination, pass_of, report, saying};
+use super::{destination, pass_of, report};
 use crate::request::Request;
 use crate::tries::Try;
 use millstream_conf::model::Pass;
@@ -108,7 +109,7 @@ async fn converse(
         framed: RequestFraming::None,
         codings: None,
     };
-    let said = saying::write(&mut out, &plan, &peer.name);
+    let said = write_head(&mut out, &plan, &peer.name);
     let (speaker, written) = said.map_err(|_| ProbeError::Unspeakable)?;
     connection.begin(speaker, Method::Get, written.keep);
     let sent = connection.send(&out, &[], true, exchange.send_timeout).await;
@@ -126,7 +127,7 @@ async fn converse(
             break;
         }
     }
-    let fields = Rc::new(Headers::copied_from(head.view(connection.head_bytes()), |_, _, _| true));
+    let fields = Rc::new(Headers::from(head.view(connection.head_bytes())));
     request.tries.clear();
     request.tries.headers = Some(fields.clone());
     request.tries.list.push(Try {

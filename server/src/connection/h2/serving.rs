@@ -5,7 +5,7 @@ use super::patience::Work;
 use super::{Fate, Http2Connection};
 use crate::admission;
 use crate::client::Client;
-use crate::connection::counted::Processing;
+use crate::connection::accepted::Processing;
 use crate::counting;
 use crate::drive::{self, Left, subrequest};
 use crate::failure;
