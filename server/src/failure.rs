@@ -16,7 +16,6 @@ use std::borrow::Cow;
 use std::fmt::Arguments;
 
 pub const CLOSE_WITHOUT_ANSWER: u16 = 444;
-pub const CLIENT_CLOSED_REQUEST: u16 = 499;
 /// Another server than the negotiated one (RFC 9110 §15.5.20).
 pub const MISDIRECTED: u16 = 421;
 /// More fields than `max_headers`. `error_page` uses [`HEAD_TOO_LARGE`] for it, as in nginx.

@@ -17,3 +17,9 @@ pub enum Outcome {
     Restart(Restart),
     Client(ClientFailure),
 }
+
+impl From<Result<(), ClientFailure>> for Outcome {
+    fn from(sent: Result<(), ClientFailure>) -> Outcome {
+        sent.map_or_else(Outcome::Client, |()| Outcome::Done)
+    }
+}

@@ -8,12 +8,9 @@ mod route;
 mod descent;
 mod cache_trace;
 mod reply;
-mod sent;
 mod identity;
 mod body;
 mod connection_facts;
-mod id;
-mod visitor;
 mod protocol;
 mod derived;
 mod traced;
@@ -22,13 +19,11 @@ pub use body::{BodyFile, KeptBody, PASSED_ON, UNWRITABLE};
 pub use cache_trace::CacheTrace;
 pub use connection_facts::{ClientAddress, ConnectionFacts};
 pub use descent::{Descent, SubrequestPart};
-pub use identity::Identity;
+pub use identity::{GivenId, Identity, Visitor, VisitorCookie, VisitorId};
 pub use received::Received;
-pub use reply::Reply;
+pub use reply::{Reply, Sent};
 pub use route::{Arguments, Route};
-pub use sent::Sent;
 pub use traced::{begin_try, tell_context};
-pub use visitor::{GivenId, Visitor, VisitorCookie, VisitorId};
 
 use crate::browser;
 use crate::cache_report::Forward;
@@ -173,7 +168,7 @@ impl Request {
     }
 
     pub fn id(&self) -> &[u8; 32] {
-        self.identity.id.get_or_init(id::random)
+        self.identity.id.get_or_init(identity::random_id)
     }
 
     /// Created when first needed.

@@ -17,6 +17,13 @@ pub struct Headers {
     fields: Vec<Field>,
 }
 
+/// All of the fields, packed tightly.
+impl From<Fields<'_>> for Headers {
+    fn from(view: Fields<'_>) -> Headers {
+        Headers::copied_from(view, |_, _, _| true)
+    }
+}
+
 impl Headers {
     pub const fn new() -> Headers {
         Headers { bytes: Vec::new(), fields: Vec::new() }
@@ -116,7 +123,7 @@ impl Headers {
 
     /// Frees the memory of removed fields and spare capacity; for lists that are kept long.
     pub fn compact(&mut self) {
-        *self = Headers::copied_from(self.view(), |_, _, _| true);
+        *self = Headers::from(self.view());
     }
 
     /// The value must have no surrounding white space.

@@ -7,9 +7,9 @@ use super::{at, stored, text};
 use millstream_cache::policy::{self, Asker, Needs, Usable, Why};
 use millstream_cache::{Entry, How, Now, Sight, StaleCause};
 use millstream_conf::model::ProxyCache;
-use millstream_server::cached::partial;
 use millstream_server::caching::keyed::{self, Use};
 use millstream_server::location_text::readable;
+use millstream_server::representation::chosen;
 use millstream_server::request::Request;
 use millstream_server::shown;
 use millstream_server::variables::holds;
@@ -110,7 +110,7 @@ fn with_entry(request: &Request, cache: &ProxyCache, sight: &Sight, entry: &Entr
     let lifetime = &head.lifetime;
     if let Some(part) = head.part.as_ref().filter(|_| request.cache.slice.is_none()) {
         let stale = !entry.is_fresh(now);
-        if stale || !partial::lies_within(request, entry) {
+        if stale || chosen::choose_within(request, entry.head()).is_none() {
             let why =
                 if stale { "that part is stale" } else { "the request asks for bytes outside that part" };
             let why = format!("only a part of the response is stored ({}), and {why}", stored::part(part));

@@ -69,16 +69,8 @@ pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<
             missed(request, Cause::NotCachedMethod, None);
             None
         }
-        Use::Past => {
-            request.cache.status = Some(CacheStatus::Bypass);
-            request.cache.report = CacheReport::begin(cache, None);
-            missed(request, Cause::NotKeyed, Some("not_keyed"));
-            None
-        }
-        Use::Off => {
-            past_leak(request, cache);
-            None
-        }
+        Use::Past => past(request, cache, Cause::NotKeyed, "not_keyed"),
+        Use::Off => past(request, cache, Cause::Leak, "leak"),
         Use::Bypass(key) => {
             request.cache.status = Some(CacheStatus::Bypass);
             request.cache.wish = Wish::read(cache, request.fields());
@@ -96,18 +88,24 @@ pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<
             let lookup = look_up(request, cache, &key, now);
             // The purge came after the look-up, or it is off by now: no right to fill is left.
             if cache.verify.is_some() && keyed::is_off(request) {
-                past_leak(request, cache);
-                return None;
+                return past(request, cache, Cause::Leak, "leak");
             }
             Some((key, lookup))
         }
     }
 }
 
-fn past_leak(request: &mut Request, cache: &ProxyCache) {
+/// Neither looked up nor stored.
+fn past(
+    request: &mut Request,
+    cache: &ProxyCache,
+    cause: Cause,
+    detail: &'static str,
+) -> Option<(Vec<u8>, Lookup)> {
     request.cache.status = Some(CacheStatus::Bypass);
     request.cache.report = CacheReport::begin(cache, None);
-    missed(request, Cause::Leak, Some("leak"));
+    missed(request, cause, Some(detail));
+    None
 }
 
 #[inline]
@@ -252,10 +250,9 @@ pub fn beside(request: &Request, cache: &ProxyCache, key: &[u8]) -> FillPermit {
 /// Whether the request tells that the response is neither looked up nor stored: then the client's range and
 /// conditions are passed on. A HEAD is excluded, as it may invalidate an entry.
 fn goes_past(request: &Request, cache: &ProxyCache) -> bool {
-    let mut scratch = Vec::new();
     request.cache.status == Some(CacheStatus::Bypass)
         && request.method == Method::Get
-        && cache.no_cache.iter().any(|condition| variables::holds(condition, request, &mut scratch))
+        && variables::any_holds(&cache.no_cache, request)
 }
 
 /// Serves a stale entry if allowed, else revalidates it, with the entry to fall back on.

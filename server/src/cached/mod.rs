@@ -122,7 +122,6 @@ async fn with_lookup(
         lookup = match partial::step(request, client, cache, key, lookup).await {
             PartialDecision::On(lookup) => lookup,
             PartialDecision::Answered(outcome) => return outcome,
-            PartialDecision::Ask(_) if request.cache.wish.only_if_cached => return Outcome::Status(504),
             PartialDecision::Ask(filling) => {
                 missed(request, Cause::Absent, None);
                 let filling = if request.cache.wish.no_store { Filling::No } else { filling };
@@ -270,7 +269,7 @@ pub async fn send_ready(request: &mut Request, client: &mut Client, out: Vec<u8>
         Poll::Ready(sent) => sent,
         Poll::Pending => client.flush(request).await,
     };
-    sent.map_or_else(Outcome::Client, |()| Outcome::Done)
+    sent.into()
 }
 
 /// Creates the coded form of an entry in one thread if it is missing; whether it exists now.

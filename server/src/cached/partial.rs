@@ -21,7 +21,6 @@ use crate::request::Request;
 use millstream_cache::{Entry, Hit, Lookup, Now};
 use millstream_conf::model::ProxyCache;
 use millstream_telemetry::metrics::CacheStatus;
-use millstream_wire::conditional::Validators;
 use millstream_wire::range::{self, Spec};
 use millstream_wire::{FieldId, Method};
 use std::rc::Rc;
@@ -69,14 +68,9 @@ pub async fn step(
         // Whoever waits for the whole does not wait for a part: a right to fill goes back.
         drop(lookup);
         request.cache.status = Some(CacheStatus::Miss);
-        return PartialDecision::Ask(stored_by(request, Filling::Part(beside(request, cache, key))));
+        return PartialDecision::Ask(Filling::Part(beside(request, cache, key)));
     }
     PartialDecision::On(lookup)
-}
-
-/// A request with no-store prevents storing.
-fn stored_by(request: &Request, filling: Filling) -> Filling {
-    if request.cache.wish.no_store { Filling::No } else { filling }
 }
 
 /// `proxy_cache_max_range_offset`: whether to pass the range on, judged by its first range as nginx does.
@@ -111,14 +105,13 @@ async fn of_part(
         Some(rest) => Filling::Rest(permit, Box::new(rest)),
         None => Filling::Permit(permit),
     };
-    PartialDecision::Ask(stored_by(request, filling))
+    PartialDecision::Ask(filling)
 }
 
 /// `None` if the range is not inside the stored part, or that cannot be read.
 async fn from_part(request: &mut Request, client: &mut Client, entry: &Arc<Entry>) -> Option<Outcome> {
     let part = entry.head().part?;
-    let validators = Validators { etag: entry.head().etag(), last_modified: entry.head().last_modified };
-    let chosen = chosen::choose_within(request, &part, validators)?;
+    let chosen = chosen::choose_within(request, entry.head())?;
     let now = Now::read();
     let headers = hit::passed_on(request, entry.head());
     let shape = match chosen.shape(request, headers, 206, part.complete) {
@@ -138,13 +131,8 @@ async fn from_part(request: &mut Request, client: &mut Client, entry: &Arc<Entry
     }
     shape.begin(request, client, Some(entry.age(now)));
     if let Extent::Nothing = shape.extent {
-        return Some(stored::close(request, client).await);
+        return Some(client.finish(request, None).await.into());
     }
-    Some(stored::send_all(request, client, stored::in_file(entry), &mut reader).await)
-}
-
-pub fn lies_within(request: &Request, entry: &Entry) -> bool {
-    let head = entry.head();
-    let validators = Validators { etag: head.etag(), last_modified: head.last_modified };
-    head.part.is_some_and(|part| chosen::choose_within(request, &part, validators).is_some())
+    let sent = stored::send(request, client, &mut reader).await;
+    Some(stored::ended(request, client, stored::in_file(entry).as_ref(), sent).await)
 }

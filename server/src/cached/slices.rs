@@ -13,9 +13,9 @@ mod piece;
 #[cfg(test)]
 mod tests;
 
-use super::stored;
+use super::stored::Unsent;
 use crate::cached;
-use crate::client::{Client, ClientFailure};
+use crate::client::Client;
 use crate::failure;
 use crate::outcome::Outcome;
 use crate::representation::chosen::{self, Extent, Offer, Unmet};
@@ -23,7 +23,6 @@ use crate::representation::{follow, hit};
 use crate::request::Request;
 use millstream_cache::{Hit, Now, Prepared};
 use millstream_conf::model::Level;
-use millstream_wire::conditional::Validators;
 use millstream_wire::h1::framing::Framing;
 use millstream_wire::range::{self, Spec};
 use millstream_wire::{FieldId, Method};
@@ -31,11 +30,6 @@ use piece::{Piece, Source, Whole};
 use std::ops::Range;
 use std::rc::Rc;
 use tokio::task::JoinSet;
-
-enum SliceFailure {
-    Client(ClientFailure),
-    Piece,
-}
 
 pub fn applies(request: &Request) -> bool {
     let settings = &request.location().settings;
@@ -118,13 +112,13 @@ async fn as_it_is(request: &mut Request, client: &mut Client, piece: Piece) -> O
 async fn in_pieces(request: &mut Request, client: &mut Client, first: Piece, whole: &Whole) -> Outcome {
     let range = match begin(request, client, &first, whole) {
         Ok(Some(range)) => range,
-        Ok(None) => return stored::close(request, client).await,
+        Ok(None) => return client.finish(request, None).await.into(),
         Err(unmet) => return Outcome::Status(chosen::refuse(request, unmet)),
     };
     match send(request, client, first, whole, range).await {
-        Ok(()) => stored::close(request, client).await,
-        Err(SliceFailure::Client(failure)) => Outcome::Client(failure),
-        Err(SliceFailure::Piece) => cut(request, client).await,
+        Ok(()) => client.finish(request, None).await.into(),
+        Err(Unsent::Client(failure)) => Outcome::Client(failure),
+        Err(Unsent::Body) => cut(request, client).await,
     }
 }
 
@@ -154,13 +148,8 @@ fn begin(
     headers.remove(FieldId::ContentRange);
     headers.remove(FieldId::AcceptRanges);
     let age = Some(head.age(now)).filter(|age| *age > 0 || matches!(first.source, Source::Entry(_)));
-    let offer = Offer {
-        status: 200,
-        fields: headers.view(),
-        validators: Validators { etag: head.etag(), last_modified: head.last_modified },
-        length: Some(whole.complete),
-        is_stream: true,
-    };
+    let stored = Offer::stored(head, Some(whole.complete), true);
+    let offer = Offer { status: 200, fields: headers.view(), ..stored };
     let shape = chosen::choose(request, &offer).shape(request, headers, 200, Some(whole.complete))?;
     shape.begin(request, client, age);
     Ok(match shape.extent {
@@ -176,7 +165,7 @@ async fn send(
     first: Piece,
     whole: &Whole,
     range: Range<u64>,
-) -> Result<(), SliceFailure> {
+) -> Result<(), Unsent> {
     let size = request.location().settings.slice;
     let mut position = range.start;
     let mut first = Some(first).filter(|_| whole.first == position / size * size);
@@ -191,16 +180,16 @@ async fn send(
                     coming.spawn_local(fetch(request, whole, start));
                 }
                 if !piece::is_held_back(request, client) {
-                    client.flush(request).await.map_err(SliceFailure::Client)?;
+                    client.flush(request).await.map_err(Unsent::Client)?;
                 }
-                let came = client.unless_gone(coming.join_next()).await.map_err(SliceFailure::Client)?;
-                came.and_then(Result::ok).flatten().ok_or(SliceFailure::Piece)?
+                let came = client.unless_gone(coming.join_next()).await.map_err(Unsent::Client)?;
+                came.and_then(Result::ok).flatten().ok_or(Unsent::Body)?
             }
         };
         if !whole.has(&piece, start, size) {
             log(request, "slice response does not belong to the same version of the file");
             forget(request, &[whole.first, start]);
-            return Err(SliceFailure::Piece);
+            return Err(Unsent::Body);
         }
         let end = start.saturating_add(size).min(range.end);
         if end < range.end {

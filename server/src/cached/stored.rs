@@ -1,17 +1,23 @@
 //! A stored answer that takes more than one write: a body in a file, or several ranges of any body.
 //!
-//! Read piece by piece, so what is held in memory has a bound; one that turns out damaged ends the answer, for its
+//! Read piece by piece and off the loop, so what is held in memory has a bound; one that turns out damaged ends the answer, for its
 //! length is announced. What is in memory and asked for in one piece is `hit`'s.
 
-use crate::client::{Client, Unsent, send_stored};
+use crate::client::{Client, ClientFailure};
 use crate::outcome::Outcome;
 use crate::representation::chosen::{self, Extent};
 use crate::representation::hit;
-use crate::representation::multipart::Multipart;
 use crate::request::Request;
-use millstream_cache::{BodyReader, Entry, Hit, Now};
+use millstream_cache::{BodyReader, Entry, Hit, Now, Piece};
 use std::rc::Rc;
 use std::sync::Arc;
+
+#[derive(Debug)]
+pub enum Unsent {
+    Client(ClientFailure),
+    /// The body, or a piece of it, cannot be read or is not what was announced: the response must be cut.
+    Body,
+}
 
 /// Returns the entry if its file has vanished; nothing was sent. While sending, only readers hold the body in
 /// memory.
@@ -40,10 +46,15 @@ pub async fn answer(
     drop(hit);
     let sent = match &shape.extent {
         Extent::Nothing => Ok(()),
-        Extent::Parts(multipart) => send_parts(request, client, &body, multipart).await,
+        Extent::Parts(multipart) => {
+            let part = async |request: &mut Request, client: &mut Client, range| {
+                send(request, client, &mut body.part(range)).await
+            };
+            multipart.send(request, client, part).await
+        }
         Extent::Whole | Extent::Part(_) => {
             drop(body);
-            send_stored(client, request, &mut reader).await
+            send(request, client, &mut reader).await
         }
     };
     Ok(ended(request, client, file.as_ref(), sent).await)
@@ -54,68 +65,46 @@ pub fn in_file(entry: &Arc<Entry>) -> Option<Arc<Entry>> {
     entry.body_in_file().is_some().then(|| entry.clone())
 }
 
-async fn send_parts(
-    request: &mut Request,
-    client: &mut Client,
-    body: &BodyReader,
-    multipart: &Multipart,
-) -> Result<(), Unsent> {
-    let mut text = Vec::with_capacity(256);
-    for range in &multipart.ranges {
-        text.clear();
-        multipart.write_head(range, &mut text);
-        client.push(request, &text);
-        let mut reader = body.part(range.clone());
-        send_stored(client, request, &mut reader).await?;
-    }
-    text.clear();
-    multipart.write_end(&mut text);
-    client.push(request, &text);
-    Ok(())
-}
-
-pub async fn close(request: &mut Request, client: &mut Client) -> Outcome {
-    client.end(request, None);
-    match client.flush(request).await {
-        Ok(()) => Outcome::Done,
-        Err(failure) => Outcome::Client(failure),
+/// Piece by piece: by the kernel out of its file where that can be, else through memory. The kernel sends files on plain connections and as
+/// they are; TLS and compression need the bytes.
+pub async fn send(request: &mut Request, client: &mut Client, reader: &mut BodyReader) -> Result<(), Unsent> {
+    let takes_files = client.takes_files();
+    loop {
+        client.room(request).await.map_err(Unsent::Client)?;
+        let piece = match takes_files {
+            true => reader.next_to_send().await,
+            false => reader.next().await.map(|bytes| bytes.map(Piece::Bytes)),
+        };
+        let sent = match piece {
+            None => return Ok(()),
+            Some(Err(_)) => return Err(Unsent::Body),
+            Some(Ok(Piece::Bytes(bytes))) => client.send(request, bytes).await,
+            Some(Ok(Piece::Span(span))) => client.send_file(request, &span, span.part()).await,
+        };
+        sent.map_err(Unsent::Client)?;
     }
 }
 
-/// `file`: the entry if it is in a file. The head is ready.
-pub async fn send_all(
-    request: &mut Request,
-    client: &mut Client,
-    file: Option<Arc<Entry>>,
-    reader: &mut BodyReader,
-) -> Outcome {
-    let sent = send_stored(client, request, reader).await;
-    ended(request, client, file.as_ref(), sent).await
-}
-
-/// An unreadable entry is removed.
-async fn ended(
+/// `file`: the entry if it is in a file, removed if that is unreadable.
+pub async fn ended(
     request: &mut Request,
     client: &mut Client,
     file: Option<&Arc<Entry>>,
     sent: Result<(), Unsent>,
 ) -> Outcome {
     match sent {
-        Ok(()) => close(request, client).await,
+        Ok(()) => client.finish(request, None).await.into(),
         Err(Unsent::Client(failure)) => Outcome::Client(failure),
         Err(Unsent::Body) => {
-            if let Some(entry) = file {
-                damaged(request, entry);
-            }
+            damaged(request, file);
             client.abandon();
             Outcome::Done
         }
     }
 }
 
-pub fn damaged(request: &Request, entry: &Arc<Entry>) {
-    let cache = request.location().settings.cache();
-    if let Some(cache) = cache {
+pub fn damaged(request: &Request, file: Option<&Arc<Entry>>) {
+    if let (Some(entry), Some(cache)) = (file, request.location().settings.cache()) {
         request.generation.shared.zones.stores[cache.zone.0 as usize].damaged(entry);
     }
 }

@@ -108,7 +108,7 @@ fn begin(request: &Request, verify: &CacheVerify, entry: &Arc<Entry>) {
 
 async fn check(request: &Request, entry: &Arc<Entry>, on_leak: OnLeak) {
     let found = within(LONGEST, Box::pin(find(request, entry))).await;
-    let found = found.unwrap_or(CheckFinding::of(CheckResult::Failed));
+    let found = found.unwrap_or(Err(CheckResult::Failed)).unwrap_or_else(CheckFinding::of);
     let metrics = &request.worker.metrics;
     metrics.add(counter(found.result), 1);
     if found.result == CheckResult::Leak {
@@ -128,46 +128,30 @@ fn counter(result: CheckResult) -> Counter {
 }
 
 /// Asks as often as it takes to know.
-async fn find(request: &Request, entry: &Arc<Entry>) -> CheckFinding {
+async fn find(request: &Request, entry: &Arc<Entry>) -> Result<CheckFinding, CheckResult> {
     let key = Key::random();
-    let stored = match asking::stored(&key, entry).await {
-        Ok(stored) => stored,
-        Err(result) => return CheckFinding::of(result),
-    };
-    let own = match asking::ask(&key, request.for_refresh()).await {
-        Ok(own) => own,
-        Err(result) => return CheckFinding::of(result),
-    };
+    let stored = asking::stored(&key, entry).await?;
+    let own = asking::ask(&key, request.for_refresh()).await?;
     let mut experiment = match Experiment::begin(stored, own) {
         Ok(experiment) => experiment,
-        Err(found) => return found,
+        Err(found) => return Ok(found),
     };
     let mut bareness = Bareness::Named;
     for _ in 0..ROUNDS {
-        let Some(bare) = bare::request(request, entry, bareness) else {
-            return CheckFinding::of(CheckResult::Unknown);
-        };
+        let bare = bare::request(request, entry, bareness).ok_or(CheckResult::Unknown)?;
         let (own, other) = tokio::join!(asking::ask(&key, request.for_refresh()), asking::ask(&key, bare));
-        let (own, mut other) = match (own, other) {
-            (Ok(own), Ok(other)) => (own, other),
-            (Err(result), _) | (_, Err(result)) => return CheckFinding::of(result),
-        };
+        let (own, mut other) = (own?, other?);
         // Some refuse whatever does not look like a browser; that is no dependence on who asks.
         if bareness == Bareness::Named && refuses_only_bare(&own, &other) {
             bareness = Bareness::Browser;
-            let Some(bare) = bare::request(request, entry, bareness) else {
-                return CheckFinding::of(CheckResult::Unknown);
-            };
-            other = match asking::ask(&key, bare).await {
-                Ok(other) => other,
-                Err(result) => return CheckFinding::of(result),
-            };
+            let bare = bare::request(request, entry, bareness).ok_or(CheckResult::Unknown)?;
+            other = asking::ask(&key, bare).await?;
         }
         if let Inference::Finding(found) = experiment.judge(own, other) {
-            return found;
+            return Ok(found);
         }
     }
-    CheckFinding::of(CheckResult::Unknown)
+    Err(CheckResult::Unknown)
 }
 
 /// Reported once, if the cache goes off; at most once a minute, if it is only reported.

@@ -3,7 +3,6 @@
 //! Subrequests are asked as soon as they are known, a few of one page at a time, each in a task of its own, and go on until the bounded
 //! pipe to here is full; what comes out of them goes on as it comes once everything before it has. The answer itself is looked at no
 //! further than there is room for what comes of it. When the answer is dropped, they hear of it.
-//! Before: `filter/chain`, which says what is asked; next: `answer`, which frames it; `drive/subrequest`, which answers.
 
 use super::Answerer;
 use super::end::Inside;

@@ -11,7 +11,7 @@ use millstream_wire::h1::framing::Framing;
 use millstream_wire::{FieldId, Fields, Version};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,16 +150,8 @@ impl Client {
                     return Poll::Ready(Ok(progress));
                 }
             }
-            let may_end = self.body.as_ref().is_some_and(|body| matches!(body.state, Remaining::UntilEnd));
-            match self.poll_read_more(cx) {
-                Poll::Pending => {
-                    self.release_buffer();
-                    return Poll::Pending;
-                }
-                Poll::Ready(Ok(0)) if may_end => break,
-                Poll::Ready(Ok(0)) => return Poll::Ready(Err(ClientFailure::Gone)),
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(ClientFailure::of_reading(&error))),
-                Poll::Ready(Ok(_)) => {}
+            if ready!(self.poll_octets(cx))? == 0 {
+                break;
             }
         }
         if let Some(body) = &mut self.body {
@@ -188,26 +180,27 @@ impl Client {
         buffers::give(dropped);
     }
 
-    pub fn body_trailers(&self) -> Option<Fields<'_>> {
-        match &self.body.as_ref()?.state {
-            Remaining::Chunked(decoder) => Some(decoder.trailers()),
-            Remaining::Length(_) | Remaining::UntilEnd | Remaining::Ended => None,
+    /// One read; 0 at the end of a body that ends with its stream.
+    fn poll_octets(&mut self, cx: &mut Context<'_>) -> Poll<Result<usize, ClientFailure>> {
+        let may_end = self.body.as_ref().is_some_and(|body| matches!(body.state, Remaining::UntilEnd));
+        match self.poll_read_more(cx) {
+            Poll::Ready(Ok(0)) if !may_end => Poll::Ready(Err(ClientFailure::Gone)),
+            Poll::Ready(read) => Poll::Ready(read.map_err(|error| ClientFailure::of_reading(&error))),
+            Poll::Pending => {
+                self.release_buffer();
+                Poll::Pending
+            }
         }
     }
 
-    /// One read; false at the end of a body that ends with its stream. A client whose slot is needed counts
-    /// as too slow.
+    /// One read within the timeout; false at the end. A client whose slot is needed counts as too slow.
     async fn read_some(&mut self) -> Result<bool, ClientFailure> {
         let Some(body) = &self.body else { return Err(ClientFailure::Gone) };
-        let (since, may_end) = (body.idle_since, matches!(body.state, Remaining::UntilEnd));
+        let since = body.idle_since;
         self.deadline.set(later(body.timeout));
-        let outcome = poll_fn(|cx| match self.poll_read_more(cx) {
-            Poll::Ready(Ok(0)) if may_end => Poll::Ready(Ok(0)),
-            Poll::Ready(Ok(0)) => Poll::Ready(Err(ClientFailure::Gone)),
-            Poll::Ready(Err(error)) => Poll::Ready(Err(ClientFailure::of_reading(&error))),
-            Poll::Ready(Ok(count)) => Poll::Ready(Ok(count)),
+        let outcome = poll_fn(|cx| match self.poll_octets(cx) {
+            Poll::Ready(read) => Poll::Ready(read),
             Poll::Pending => {
-                self.release_buffer();
                 self.end.wait(Awaits::Body(since), cx.waker());
                 if self.end.is_shed() {
                     return Poll::Ready(Err(ClientFailure::Timeout));

@@ -1,6 +1,4 @@
 //! What the body of an answer goes through on its way: the location's filters, the parts of other answers, and a coding.
-//!
-//! Before: `assembly`, what else belongs to it; next: `output`, which frames what comes out.
 
 use super::Answerer;
 use super::assembly::{Assembly, NextPart};
@@ -95,7 +93,7 @@ impl BodyFilters {
         if self.chain.is_none() && self.assembly.is_none() {
             return self.finish(output, request, trailers);
         }
-        self.trailers = trailers.map(|fields| Box::new(Headers::copied_from(fields, |_, _, _| true)));
+        self.trailers = trailers.map(|fields| Box::new(Headers::from(fields)));
         match (&mut self.chain, &mut self.assembly) {
             (Some(chain), _) => chain.close(),
             (None, Some(assembly)) => assembly.close(),

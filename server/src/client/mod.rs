@@ -8,22 +8,18 @@ mod end;
 mod body;
 mod tail;
 mod unread;
-mod framing;
 mod stint;
 mod assembly;
 mod output;
 mod body_filters;
 mod answer;
-mod writing;
 mod sending;
-mod stored;
 #[cfg(test)]
 mod tests;
 
 pub use body::BodyProgress;
 pub use end::{End, Inside};
-pub use framing::AnswerHead;
-pub use stored::{Unsent, send as send_stored};
+pub use output::AnswerHead;
 pub use tail::WholeBody;
 
 use crate::request::Request;
@@ -89,6 +85,12 @@ pub enum Ending {
     Cut,
     /// Cut and delimited by closing: only a reset shows it (RFC 9112 §8).
     CutUnseen,
+}
+
+impl Ending {
+    pub fn is_whole(self) -> bool {
+        matches!(self, Ending::Whole | Ending::Closing)
+    }
 }
 
 /// Bytes read ahead while watching whether the client leaves.
@@ -264,7 +266,7 @@ impl Client {
         // The deadline runs only while the client takes nothing.
         let until = self.deadline.at().filter(|_| step.is_pending());
         let since =
-            until.zip(self.answer.as_ref()).and_then(|(at, answer)| at.checked_sub(answer.send_timeout()));
+            until.zip(self.answer.as_ref()).and_then(|(at, answer)| at.checked_sub(answer.send_timeout));
         match since {
             Some(since) => {
                 self.is_stalled = true;
@@ -293,7 +295,7 @@ impl Client {
             let Some(answer) = &mut self.answer else { return Poll::Ready(Ok(())) };
             let Answer { output, filters, .. } = &mut **answer;
             let assembled = filters.assemble(output, cx, request, self.answerer, &mut stint);
-            let mut outlet = self.end.outlet(&mut self.deadline, answer.send_timeout());
+            let mut outlet = self.end.outlet(&mut self.deadline, answer.send_timeout);
             ready!(answer.poll_write(&mut outlet, cx, request))?;
             match assembled {
                 Assembled::All => return Poll::Ready(Ok(())),
@@ -338,7 +340,7 @@ impl Client {
     pub async fn room(&mut self, request: &Request) -> Result<(), ClientFailure> {
         poll_fn(|cx| {
             let Some(answer) = &mut self.answer else { return Poll::Ready(Ok(())) };
-            let mut outlet = self.end.outlet(&mut self.deadline, answer.send_timeout());
+            let mut outlet = self.end.outlet(&mut self.deadline, answer.send_timeout);
             match answer.poll_room(&mut outlet, cx, request) {
                 Poll::Pending if answer.is_paused() => self.poll_gone(cx).map(|()| Err(ClientFailure::Gone)),
                 step => step,
@@ -380,7 +382,7 @@ impl Client {
         self.body = None;
         self.hangup = None;
         let (ending, trailers) = match self.answer.take() {
-            Some(answer) => answer.settle(self.cut),
+            Some(answer) => answer.output.settle(self.cut),
             None if self.cut => (Ending::Cut, None),
             None => (Ending::Whole, None),
         };

@@ -6,8 +6,7 @@
 use super::answer::Answer;
 use super::assembly::Assembly;
 use super::body_filters::BodyFilters;
-use super::framing::{AnswerFraming, AnswerHead, framed};
-use super::output::AnswerOutput;
+use super::output::{AnswerFraming, AnswerHead, AnswerOutput, framed};
 use super::tail::WholeBody;
 use super::{Client, ClientFailure, End};
 use crate::filter::chain::{self, Changes};
@@ -90,14 +89,9 @@ impl Client {
         self.answer = Some(answer);
     }
 
-    /// The head of a tunnel, unless it is sent with the bytes behind it.
-    pub fn put_head(&mut self, request: &mut Request, out: &mut Vec<u8>) {
-        self.take_head(request, out, false);
-    }
-
     /// Leaves the head in the buffer to be sent before the body. On a stream it has its own frames; most
     /// subrequests skip it.
-    fn take_head(&mut self, request: &mut Request, out: &mut Vec<u8>, is_all: bool) {
+    pub fn take_head(&mut self, request: &mut Request, out: &mut Vec<u8>, is_all: bool) {
         match &self.end {
             End::Connection(..) => return,
             End::Stream(stream) => {
@@ -136,6 +130,23 @@ impl Client {
         if let Some(answer) = &mut self.answer {
             answer.filters.close(&mut answer.output, request, trailers);
         }
+    }
+
+    /// The end of a response, and all of it written.
+    pub async fn finish(
+        &mut self,
+        request: &mut Request,
+        trailers: Option<Fields<'_>>,
+    ) -> Result<(), ClientFailure> {
+        self.end(request, trailers);
+        self.flush(request).await
+    }
+
+    /// The end of a response that cannot go on: the client gets what is there, and sees the cut.
+    pub async fn cut(&mut self, request: &mut Request) -> Result<(), ClientFailure> {
+        self.abandon();
+        request.keep_alive = false;
+        self.flush(request).await
     }
 
     /// The source pauses: the next flush empties the compressor, so that the client gets every event at once.
@@ -220,24 +231,8 @@ impl Client {
         Ok(())
     }
 
-    pub async fn send_whole(
-        &mut self,
-        request: &mut Request,
-        head: Vec<u8>,
-        body: &Bytes,
-    ) -> Result<(), ClientFailure> {
-        let mut head = Some(head);
-        let whole = || WholeBody { bytes: body, shared: Some(body), held: None, file: None };
-        poll_fn(|cx| match head.take() {
-            Some(head) => self.poll_whole(cx, request, head, whole()),
-            None => self.poll_flush(cx, request),
-        })
-        .await
-    }
-
-    /// The first step of [`Client::send_whole`]: the rest stays queued for [`Client::flush`]. Only then is
-    /// the body's reference count touched, which threads share. If the body is also in a file, the file is
-    /// sent.
+    /// A response that is all there, in one write; the rest stays queued for [`Client::flush`]. Only then is the
+    /// body's reference count touched, which threads share. If the body is also in a file, the file is sent.
     pub fn poll_whole(
         &mut self,
         cx: &mut Context<'_>,

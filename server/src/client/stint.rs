@@ -1,6 +1,4 @@
 //! How much of an answer is worked on before others of the same loop get their turn.
-//!
-//! Before: nothing; next: `assembly` and `answer`, which work, and `client`, which lets others in between.
 
 use std::pin::pin;
 use std::task::{Context, Poll};

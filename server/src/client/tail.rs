@@ -1,6 +1,6 @@
 //! A body that is all there, and what is left of it where the socket did not take it at once.
 //!
-//! A slow client holds what is left by name where that can be, so that its memory can go to others. Next: `answer`, which writes it.
+//! A slow client holds what is left by name where that can be, so that its memory can go to others.
 
 use bytes::{Buf, Bytes};
 use millstream_cache::{Held, Loan, Whereabouts};

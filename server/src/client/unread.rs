@@ -2,9 +2,9 @@
 //!
 //! curl 7.88 reads nothing more once it has as much of a success as its `Content-Length` says, and yet sends the rest of the body: it sees
 //! neither the windows that it needs for that, nor a reset (RFC 9113 §8.1). It does not notice either that it has sent all, unless
-//! something comes after that. So the last byte of a success waits until the rest has come, or an empty piece behind a head
-//! without a body. The rest is discarded within the bounds of `lingering_time`, `lingering_timeout` and `client_max_body_size`; then
-//! the response ends anyway. What an upstream may still want of a body is its own until its response is whole. An error does not wait: clients stop for it. Before: `tail`; next: `answer`, which has it.
+//! something comes after that. So the last byte of a success waits until the rest has come, or an empty piece behind a head without a body.
+//! The rest is discarded within the bounds of `lingering_time`, `lingering_timeout` and `client_max_body_size`; then the response ends
+//! anyway. What an upstream may still want of a body is its own until its response is whole. An error does not wait: clients stop for it.
 
 use super::Client;
 use super::end::End;

@@ -1,9 +1,8 @@
-//! An accepted connection, whatever is spoken on it: where it came to, the configuration that serves it, and how its requests begin and
-//! end.
+//! An accepted connection, whatever is spoken on it: where it came to, the configuration that serves it, how its requests begin and end,
+//! and how both are counted.
 //!
 //! It reads and writes nothing. Next: `opening`, which makes one; `h1` and `h2`, which speak.
 
-use super::counted::Counted;
 use super::spare;
 use crate::access_log;
 use crate::counting;
@@ -16,10 +15,11 @@ use millstream_conf::model::{ListenAddress, Server, Settings};
 use millstream_net::clock;
 use millstream_net::timer::within;
 use millstream_telemetry::log_writer::Ticket;
-use millstream_telemetry::metrics::Counter;
+use millstream_telemetry::metrics::{Counter, Gauge, WorkerMetrics};
 use millstream_wire::h1::head::{HeadLimits, RequestHead};
 use millstream_wire::{FieldId, host};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Longest time that a connection stays open for its line to be logged.
@@ -152,4 +152,63 @@ fn limits_of(server: &Server) -> HeadLimits {
     let settings = &server.settings.client_header;
     let (number, size) = settings.large_buffers;
     HeadLimits { line: size, total: number.saturating_mul(size), fields: settings.max_fields }
+}
+
+/// Counts the connection until dropped, by a panic too.
+pub(super) struct Counted {
+    metrics: Arc<WorkerMetrics>,
+    /// `None`: idle.
+    state: Option<Gauge>,
+    processing: Option<Processing>,
+}
+
+impl Counted {
+    fn new(metrics: Arc<WorkerMetrics>) -> Counted {
+        metrics.gauge_add(Gauge::ConnectionsActive, 1);
+        Counted { metrics, state: None, processing: None }
+    }
+
+    /// A request that waits for its response, in its zones.
+    pub(super) fn answers(&mut self, zones: (u32, u32)) {
+        self.is(None);
+        self.is(Some(Gauge::ConnectionsWriting));
+        self.processing = Some(Processing::of(self.metrics.clone(), zones));
+    }
+
+    pub(super) fn is(&mut self, state: Option<Gauge>) {
+        if self.state == state {
+            return;
+        }
+        self.processing = None;
+        for (gauge, change) in [(self.state, -1), (state, 1)] {
+            gauge.into_iter().for_each(|gauge| self.metrics.gauge_add(gauge, change));
+        }
+        self.state = state;
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.is(None);
+        self.metrics.gauge_add(Gauge::ConnectionsActive, -1);
+    }
+}
+
+/// Counts a waiting request until dropped, by a panic too.
+pub(super) struct Processing {
+    metrics: Arc<WorkerMetrics>,
+    zones: (u32, u32),
+}
+
+impl Processing {
+    pub(super) fn of(metrics: Arc<WorkerMetrics>, zones: (u32, u32)) -> Processing {
+        metrics.processing(zones, 1);
+        Processing { metrics, zones }
+    }
+}
+
+impl Drop for Processing {
+    fn drop(&mut self) {
+        self.metrics.processing(self.zones, -1);
+    }
 }

@@ -7,10 +7,9 @@
 //! Closed ◀──────────┴──────────────lingering
 //! ```
 //! While a connection is idle it holds no buffer. A cache hit is written from here without another future.
-//! Next: `heads`, which reads them; `phase`, which decides; `ending`, which says how it goes on.
+//! Next: `heads`, which reads them; `phase`, which decides.
 
 mod heads;
-mod ending;
 
 use super::accepted::{Accepted, DRAIN_GRACE, DRAIN_PATIENCE};
 use super::opening::Opened;
@@ -24,7 +23,7 @@ use crate::loop_lag;
 use crate::phase::{self, Step};
 use crate::request::Request;
 use crate::rewrite::From;
-use ending::{Closing, Next};
+use crate::worker::{Awaits, Stage};
 use heads::HeadOutcome;
 use millstream_cache::Now;
 use millstream_conf::model::Level;
@@ -34,14 +33,31 @@ use millstream_wire::Version;
 use millstream_wire::h1::head::HeadError;
 use millstream_wire::h2::PREFACE;
 use std::future::poll_fn;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 /// An HTTP/1 connection, until its preface says HTTP/2.
 pub(super) struct Connection {
     accepted: Accepted,
     client: Client,
     is_http2: bool,
+}
+
+#[derive(PartialEq, Eq)]
+enum Next {
+    Request,
+    Close(Closing),
+}
+
+#[derive(PartialEq, Eq, Clone, Copy)]
+enum Closing {
+    Clean,
+    Unread,
+    /// It was too slow or is gone: do not wait.
+    Now,
+    /// The response was cut and a clean close would hide it.
+    Reset,
 }
 
 /// An HTTP/2 preface where that is not spoken is no request of another version (RFC 9113 §3.4).
@@ -196,5 +212,45 @@ impl Connection {
         drive::end(&mut request, &mut self.client, Left::Step(Box::new(Step::Status(status)))).await;
         self.conclude(request, clock::now());
         Next::Close(Closing::Unread)
+    }
+
+    fn left(&mut self, mut request: Box<Request>, status: u16) {
+        request.received.bytes.append(self.client.rest());
+        request.sent.status = status;
+        request.keep_alive = false;
+        self.conclude(request, clock::now());
+    }
+
+    fn conclude(&mut self, request: Box<Request>, now: Instant) -> Next {
+        let body_left = self.client.body_pending();
+        let ending = self.client.settle();
+        // A client that was told that it may go on is not cut by a graceful stop that began meanwhile: its next request
+        // is answered, with `Connection: close`.
+        let goes_on = request.keep_alive && !body_left && self.accepted.worker.stage() != Stage::Stopping;
+        self.client.deadline().set(now + request.location().settings.keepalive.timeout);
+        let unread = body_left || !self.client.rest().is_empty();
+        self.accepted.record(request, now);
+        match ending {
+            Ending::Whole if goes_on => Next::Request,
+            Ending::Whole | Ending::Closing if unread => Next::Close(Closing::Unread),
+            Ending::Whole | Ending::Closing => Next::Close(Closing::Clean),
+            Ending::Cut => Next::Close(Closing::Now),
+            Ending::CutUnseen => Next::Close(Closing::Reset),
+        }
+    }
+
+    async fn close(&mut self, closing: Closing) {
+        self.accepted.until_logged().await;
+        let settings = &self.accepted.settings().lingering;
+        let Some((stream, place)) = self.client.connection() else { return };
+        let unread = match closing {
+            Closing::Clean => stream.has_unread(),
+            Closing::Unread => true,
+            Closing::Now => return lingering::close_now(stream).await,
+            Closing::Reset => return stream.reset_on_close(),
+        };
+        let lingering = pin!(lingering::close(stream, settings, unread));
+        // Where its place is needed, what the client still sends is reset.
+        _ = place.unless_shed(Awaits::Close(clock::now()), lingering).await;
     }
 }

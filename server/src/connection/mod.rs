@@ -3,10 +3,7 @@
 //! Next: `opening`, how each begins; `h1`, HTTP/1.0 and 1.1; `h2`, HTTP/2.
 
 mod spare;
-mod proxied;
 mod lingering;
-mod counted;
-mod naming;
 mod accepted;
 mod opening;
 mod h2;

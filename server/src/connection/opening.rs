@@ -1,14 +1,14 @@
 //! How a connection begins: what a proxy says of it, the TLS handshake, and the facts that hold for all its requests.
 
 use super::accepted::Accepted;
-use super::naming::Naming;
-use super::proxied;
 use crate::generation::Generation;
 use crate::judged::ClientCertificate;
-use crate::request::ConnectionFacts;
+use crate::request::{ConnectionFacts, Request};
+use crate::variables;
 use crate::worker::{Awaits, ConnectionSlot, Worker};
-use millstream_conf::model::{Level, ListenAddress};
-use millstream_net::stream::Stream;
+use millstream_conf::model::{Level, ListenAddress, Template};
+use millstream_net::proxy_protocol::{self, HeaderError, Proxied};
+use millstream_net::stream::{Stream, TlsInfo};
 use millstream_net::timer::{Deadline, with_deadline};
 use millstream_net::tls::HandshakeError;
 use millstream_net::{Address, clock};
@@ -40,7 +40,7 @@ pub(super) async fn open(
     let opened = clock::now();
     let mut stream = stream;
     let proxied = match generation.http().listeners[listener].proxy_protocol {
-        true => proxied::read(&mut stream, &generation, listener, &place, &remote).await?,
+        true => read_proxied(&mut stream, &generation, listener, &place, &remote).await?,
         false => None,
     };
     let (stream, is_plain_on_tls) =
@@ -78,6 +78,30 @@ impl Opened {
     }
 }
 
+/// `None`: close the connection; `Some(None)`: the header names no client.
+async fn read_proxied(
+    stream: &mut Stream,
+    generation: &Generation,
+    listener: usize,
+    place: &ConnectionSlot,
+    remote: &Address,
+) -> Option<Option<Box<Proxied>>> {
+    let now = clock::now();
+    let id = generation.http().listeners[listener].default_server;
+    let mut deadline = Deadline::new();
+    deadline.set(now + generation.http().server(id).settings.client_header.timeout);
+    let header = Box::pin(proxy_protocol::read(stream, &mut deadline));
+    match place.unless_shed(Awaits::Head(now), header).await? {
+        Ok(said) => Some(said.map(Box::new)),
+        Err(error) => {
+            let level = if matches!(error, HeaderError::Broken(_)) { Level::Error } else { Level::Info };
+            let what = format_args!("{error} while reading PROXY protocol");
+            generation.shared.logs.main.tell(level, what, || About::client(remote));
+            None
+        }
+    }
+}
+
 /// Also returns whether the client spoke plain HTTP; `None` if it failed.
 async fn shake_hands(
     worker: &Rc<Worker>,
@@ -91,13 +115,11 @@ async fn shake_hands(
         return Some((stream, false));
     };
     let id = generation.http().listeners[listener].default_server;
-    let naming = Naming { worker, generation, listener, remote };
+    let named =
+        |text: &Template, name: Option<&str>| of_name(worker, generation, (remote, listener), text, name);
     let mut deadline = Deadline::new();
     deadline.set(opened + generation.http().server(id).settings.client_header.timeout);
-    let handshake = place.unless_shed(
-        Awaits::Head(opened),
-        Box::pin(acceptor.accept_as(stream, |text, name| naming.say(text, name))),
-    );
+    let handshake = place.unless_shed(Awaits::Head(opened), Box::pin(acceptor.accept_as(stream, named)));
     let error = match with_deadline(&mut deadline, handshake).await {
         Ok(Some(Ok(encrypted))) => return Some((encrypted, false)),
         Ok(Some(Err(HandshakeError::PlainHttp(stream)))) => return Some((stream, true)),
@@ -113,4 +135,26 @@ async fn shake_hands(
         log.tell(level, format_args!("{error}"), || About::client(remote));
     }
     None
+}
+
+/// What the name of a certificate comes to where variables are in it. As in nginx an empty request stands in for one: it knows its connection,
+/// the name that the client asks for, and what is made of these.
+fn of_name(
+    worker: &Rc<Worker>,
+    generation: &Rc<Generation>,
+    (remote, listener): (&Address, usize),
+    text: &Template,
+    name: Option<&str>,
+) -> Vec<u8> {
+    let facts = ConnectionFacts {
+        tls: Some(Box::new(TlsInfo::imagined(name.map(Into::into)))),
+        requests: Cell::new(0),
+        ..ConnectionFacts::plain(remote.clone(), Address::Unix(None), listener)
+    };
+    let mut request = Request::new(worker.clone(), generation.clone(), Rc::new(facts), clock::now());
+    let found = generation.shared.hosts[listener].find(name.unwrap_or_default().as_bytes());
+    let default = generation.http().listeners[listener].default_server;
+    request.route.server = found.map_or(default, |(server, _)| server);
+    request.route.location = generation.http().server(request.route.server).own;
+    variables::value(text, &request)
 }

@@ -1,6 +1,6 @@
 //! The API and the dashboard as `server` sees them: a function that `app` sets once, because their crate is above this one.
 //!
-//! Nothing is decided here, not even who may use them. Before: `phase`, which finds their locations; next: `millstream-admin`'s `api`.
+//! Nothing is decided here, not even who may use them. Next: `millstream-admin`'s `api`.
 
 use crate::client::Client;
 use crate::outcome::Outcome;

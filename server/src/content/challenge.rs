@@ -1,6 +1,6 @@
 //! The answer to an authority that looks whose a name is (RFC 8555 §8.3), before anything else is asked of a request.
 //!
-//! Only what is open right now is answered, and only without TLS; any other path below is the configuration's. Before: `phase`; next: `millstream-net`'s
+//! Only what is open right now is answered, and only without TLS; any other path below is the configuration's. Next: `millstream-net`'s
 //! `tls/challenges`, which keeps what is open.
 
 use super::fixed;

@@ -20,7 +20,7 @@ use millstream_net::blocking;
 use millstream_wire::h1::framing::Framing;
 use millstream_wire::{FieldId, Headers, date, host, target};
 use std::ffi::OsString;
-use std::fmt::Arguments;
+use std::fmt::Display;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -73,10 +73,10 @@ pub async fn answer(request: &mut Request, client: &mut Client, method: DavMetho
 
 async fn put(request: &mut Request, client: &mut Client) -> Result<DavOutcome, Outcome> {
     if is_collection(&request.route.uri) {
-        return Err(refuse(request, 409, format_args!("cannot PUT to a collection")));
+        return Err(refuse(request, 409, "cannot PUT to a collection"));
     }
     if request.field(FieldId::ContentRange).is_some() {
-        return Err(refuse(request, 501, format_args!("PUT with range is unsupported")));
+        return Err(refuse(request, 501, "PUT with range is unsupported"));
     }
     let path = path(request)?;
     exchange::hold(request, client).await?;
@@ -88,7 +88,7 @@ async fn put(request: &mut Request, client: &mut Client) -> Result<DavOutcome, O
         }
         KeptBody::Unread => NewContent::Bytes(Vec::new()),
         KeptBody::Part(_) | KeptBody::Lost(_) | KeptBody::Omitted(_) => {
-            return Err(refuse(request, 500, format_args!("PUT request body is unavailable")));
+            return Err(refuse(request, 500, "PUT request body is unavailable"));
         }
     };
     let seconds = request.field(FieldId::Date).and_then(date::parse_http);
@@ -125,7 +125,7 @@ async fn delete(request: &mut Request) -> Result<DavOutcome, Outcome> {
 async fn make_collection(request: &mut Request) -> Result<DavOutcome, Outcome> {
     without_body(request, "MKCOL with body is unsupported")?;
     if !is_collection(&request.route.uri) {
-        return Err(refuse(request, 409, format_args!("MKCOL can create a collection only")));
+        return Err(refuse(request, 409, "MKCOL can create a collection only"));
     }
     let (path, mode) = (path(request)?, request.location().settings.dav.mode);
     run(request, move |links| tree::make_collection(links, &path, mode)).await?;
@@ -137,7 +137,7 @@ async fn transfer(request: &mut Request, is_move: bool) -> Result<DavOutcome, Ou
     let destination = destination(request)?;
     let is_collection = self::is_collection(&request.route.uri);
     if is_collection != self::is_collection(&destination) {
-        let what = format_args!("source and \"Destination\" must both be collections or both be files");
+        let what = "source and \"Destination\" must both be collections or both be files";
         return Err(refuse(request, 409, what));
     }
     let depth_is_good = match depth(request) {
@@ -153,7 +153,7 @@ async fn transfer(request: &mut Request, is_move: bool) -> Result<DavOutcome, Ou
         None | Some(b"T" | b"t") => true,
         Some(b"F" | b"f") => false,
         Some(_) => {
-            return Err(refuse(request, 400, format_args!("client sent invalid \"Overwrite\" header")));
+            return Err(refuse(request, 400, "client sent invalid \"Overwrite\" header"));
         }
     };
     let from = path(request)?;
@@ -163,7 +163,7 @@ async fn transfer(request: &mut Request, is_move: bool) -> Result<DavOutcome, Ou
     let (from, to) = (merged(from), merged(to?));
     if are_nested(&from, &to, is_collection) {
         let what = "\"Destination\" and the URI are the same location, or one contains the other";
-        return Err(refuse(request, 403, format_args!("{what}")));
+        return Err(refuse(request, 403, what));
     }
     let mode = request.location().settings.dav.mode;
     let transfer = CopyOrMove { from, to, is_move, is_collection, overwrites, mode };
@@ -182,11 +182,11 @@ async fn run<T: Send + 'static>(
         done
     })
     .await;
-    done.map_err(|refusal| refuse(request, refusal.status, format_args!("{}", refusal.what)))
+    done.map_err(|refusal| refuse(request, refusal.status, refusal.what))
 }
 
-fn refuse(request: &Request, status: u16, what: Arguments<'_>) -> Outcome {
-    failure::log(request, if status < 500 { Level::Error } else { Level::Crit }, what);
+fn refuse(request: &Request, status: u16, what: impl Display) -> Outcome {
+    failure::log(request, if status < 500 { Level::Error } else { Level::Crit }, format_args!("{what}"));
     Outcome::Status(status)
 }
 
@@ -197,22 +197,17 @@ fn is_collection(uri: &[u8]) -> bool {
 fn without_body(request: &Request, what: &str) -> Result<(), Outcome> {
     match request.received.framing {
         Framing::None | Framing::Length(0) => Ok(()),
-        _ => Err(refuse(request, 415, format_args!("{what}"))),
+        _ => Err(refuse(request, 415, what)),
     }
 }
 
 fn path(request: &Request) -> Result<PathBuf, Outcome> {
     match file_path::of(request) {
-        Ok(path) if path.contains(&0) => {
-            Err(refuse(request, 400, format_args!("a path cannot contain a zero byte")))
-        }
+        Ok(path) if path.contains(&0) => Err(refuse(request, 400, "a path cannot contain a zero byte")),
         Ok(path) => Ok(OsString::from_vec(path).into()),
-        Err(Unmapped::LeavesRoot) => {
-            Err(refuse(request, 403, format_args!("the path points outside its directory")))
-        }
+        Err(Unmapped::LeavesRoot) => Err(refuse(request, 403, "the path points outside its directory")),
         Err(Unmapped::Rewritten) => {
-            let what = "\"alias\" cannot be used in a location whose URI was rewritten";
-            Err(refuse(request, 500, format_args!("{what}")))
+            Err(refuse(request, 500, "\"alias\" cannot be used in a location whose URI was rewritten"))
         }
     }
 }
@@ -229,9 +224,9 @@ fn depth(request: &Request) -> Option<Depth> {
 /// The decoded and normalized path of `Destination` on this server (RFC 4918 §10.3).
 fn destination(request: &Request) -> Result<Vec<u8>, Outcome> {
     let Some(text) = request.fields().named(b"Destination") else {
-        return Err(refuse(request, 400, format_args!("client sent no \"Destination\" header")));
+        return Err(refuse(request, 400, "client sent no \"Destination\" header"));
     };
-    let invalid = || refuse(request, 400, format_args!("client sent invalid \"Destination\" header"));
+    let invalid = || refuse(request, 400, "client sent invalid \"Destination\" header");
     let scheme: &[u8] = if request.connection.tls.is_some() { b"https://" } else { b"http://" };
     let path = match text.split_at_checked(scheme.len()) {
         _ if text.starts_with(b"/") => text,
@@ -239,8 +234,7 @@ fn destination(request: &Request) -> Result<Vec<u8>, Outcome> {
             let slash = rest.iter().position(|&byte| byte == b'/').ok_or_else(invalid)?;
             let named = host::validate(&rest[..slash]).map_err(|_| invalid())?;
             if request.route.host.is_empty() || !named.host.eq_ignore_ascii_case(&request.route.host) {
-                let what = "\"Destination\" is on a different server than the URI";
-                return Err(refuse(request, 400, format_args!("{what}")));
+                return Err(refuse(request, 400, "\"Destination\" is on a different server than the URI"));
             }
             &rest[slash..]
         }

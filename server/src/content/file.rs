@@ -6,13 +6,12 @@
 
 use super::precoded;
 use super::{autoindex, fixed, media_type, random_index};
-use crate::cached::stored;
-use crate::client::{Client, ClientFailure};
+use crate::cached::stored::{self, Unsent};
+use crate::client::Client;
 use crate::failure::log;
 use crate::open_files::{self, FileOrDirectory, OpenFile};
 use crate::outcome::Outcome;
 use crate::representation::chosen::{self, Extent, Offer};
-use crate::representation::multipart::Multipart;
 use crate::request::Request;
 use crate::restart::Restart;
 use crate::shows::Shows;
@@ -124,11 +123,9 @@ async fn index(request: &mut Request, client: &mut Client, directory: &[u8]) -> 
     };
     let name = found.name.and_then(|at| Some((names.get(at)?, shows(at))));
     match (name, found.directory) {
-        (Some((name, shows)), _) if name.starts_with(b"/") => {
-            Outcome::Restart(Restart::path(name.clone(), shows))
-        }
         (Some((name, shows)), _) => {
-            Outcome::Restart(Restart::path([request.route.uri.as_slice(), name].concat(), shows))
+            let directory: &[u8] = if name.starts_with(b"/") { b"" } else { &request.route.uri };
+            Outcome::Restart(Restart::path([directory, name].concat(), shows))
         }
         (None, true) if request.location().settings.autoindex.enabled && request.method != Method::Post => {
             autoindex::answer(request, client, shown.to_vec()).await
@@ -250,41 +247,14 @@ async fn send_body(
         Extent::Nothing => Ok(()),
         Extent::Whole => send_range(request, client, file, 0..file.length).await,
         Extent::Part(range) => send_range(request, client, file, range).await,
-        Extent::Parts(layout) => send_parts(request, client, file, &layout).await,
-    };
-    match sent {
-        Ok(()) => stored::close(request, client).await,
-        Err(Cut::Client(failure)) => Outcome::Client(failure),
-        Err(Cut::File) => {
-            client.abandon();
-            Outcome::Done
+        Extent::Parts(layout) => {
+            let part = async |request: &mut Request, client: &mut Client, range| {
+                send_range(request, client, file, range).await
+            };
+            layout.send(request, client, part).await
         }
-    }
-}
-
-enum Cut {
-    Client(ClientFailure),
-    /// It became shorter or unreadable, so the announced length cannot be kept.
-    File,
-}
-
-async fn send_parts(
-    request: &mut Request,
-    client: &mut Client,
-    file: &Arc<OpenFile>,
-    layout: &Multipart,
-) -> Result<(), Cut> {
-    let mut text = Vec::with_capacity(256);
-    for range in &layout.ranges {
-        text.clear();
-        layout.write_head(range, &mut text);
-        client.push(request, &text);
-        send_range(request, client, file, range.clone()).await?;
-    }
-    text.clear();
-    layout.write_end(&mut text);
-    client.push(request, &text);
-    Ok(())
+    };
+    stored::ended(request, client, None, sent).await
 }
 
 async fn send_range(
@@ -292,22 +262,23 @@ async fn send_range(
     client: &mut Client,
     of: &Arc<OpenFile>,
     mut range: Range<u64>,
-) -> Result<(), Cut> {
+) -> Result<(), Unsent> {
     let is_sent_by_kernel = range.end - range.start > READ_UP_TO && client.takes_files();
     while range.start < range.end {
         let part = range.start..range.end.min(range.start + SENT_AT_A_TIME);
         if is_sent_by_kernel && of.file.is_at_hand(&part) {
             range.start = part.end;
-            client.send_file(request, &of.file, part).await.map_err(Cut::Client)?;
+            client.send_file(request, &of.file, part).await.map_err(Unsent::Client)?;
             continue;
         }
-        client.room(request).await.map_err(Cut::Client)?;
+        client.room(request).await.map_err(Unsent::Client)?;
         let piece = read(of, range.start..range.end.min(range.start + PIECE)).await;
         if piece.is_empty() {
-            return Err(Cut::File);
+            // It became shorter or unreadable, so the announced length cannot be kept.
+            return Err(Unsent::Body);
         }
         range.start += piece.len() as u64;
-        client.send(request, piece.into()).await.map_err(Cut::Client)?;
+        client.send(request, piece.into()).await.map_err(Unsent::Client)?;
     }
     Ok(())
 }

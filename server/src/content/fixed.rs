@@ -188,9 +188,5 @@ pub async fn whole(
     let (fields, length) = (headers.view(), Some(body.len() as u64));
     client.begin(request, AnswerHead { status, fields, length, age: None });
     client.push(request, body);
-    client.end(request, None);
-    match client.flush(request).await {
-        Ok(()) => Outcome::Done,
-        Err(failure) => Outcome::Client(failure),
-    }
+    client.finish(request, None).await.into()
 }

@@ -1,7 +1,7 @@
 //! What a location responds with: one file for each handler.
 //!
-//! A handler's file has its response and the sentence by which `explain` tells of it; the lists that name all handlers are here:
-//! which one a location has, its response, its sentence. Before: `phase`, which asks; next: `cached`, for upstreams; `drive`, for what follows.
+//! A handler's file has its response and the sentence by which `explain` tells of it; the lists that name all handlers are here: which one
+//! a location has, its response, its sentence. Next: `cached`, for upstreams; `drive`, for what follows.
 
 pub mod media_type;
 pub mod fixed;

@@ -1,7 +1,6 @@
 //! `gzip_static`, `brotli_static`, `zstd_static`: files that stand coded beside others, and which of them a client gets.
 //!
-//! Of the codings that a client takes, it gets the one that it likes best of those that are there. Before: `filter/coding`, whose
-//! conditions hold here too; next: `file`, which sends them.
+//! Of the codings that a client takes, it gets the one that it likes best of those that are there.
 
 use crate::filter::coding;
 use crate::request::Request;

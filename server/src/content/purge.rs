@@ -16,7 +16,7 @@ use crate::location_text::located;
 use crate::outcome::Outcome;
 use crate::request::Request;
 use crate::right;
-use crate::variables::holds;
+use crate::variables::any_holds;
 use asked::{Hosts, PurgeMethod, PurgeScope};
 use millstream_cache::{How, Now, Purge, Store, What, key};
 use millstream_cluster::{How as OrderedHow, What as Ordered};
@@ -139,11 +139,8 @@ pub struct CarriedOut {
 /// Costs one comparison if not.
 #[inline]
 pub fn in_cached_location(request: &Request, cache: &ProxyCache) -> Option<Purging> {
-    if !cache.purge.is_empty() {
-        let mut scratch = Vec::new();
-        if cache.purge.iter().any(|condition| holds(condition, request, &mut scratch)) {
-            return Some(Purging::Condition);
-        }
+    if any_holds(&cache.purge, request) {
+        return Some(Purging::Condition);
     }
     if request.method != Method::Other || !cache.purge_methods {
         return None;
@@ -214,11 +211,10 @@ fn by_method(request: &Request, method: PurgeMethod) -> Result<(Orders, Option<b
 
 /// As NGINX Plus, by the request's own key; if that contains the method, by the key of a GET.
 fn by_condition(request: &Request) -> Result<Orders, Refusal> {
-    let target = request.received.head.query.map_or(request.received.head.path.end, |query| query.end);
-    let target = request.received.bytes[request.received.head.path.start as usize..target as usize].to_vec();
+    let target = asked::origin_form(request);
     let wanted = match target.strip_suffix(b"*") {
         Some(prefix) => PurgeScope::Prefix(prefix.to_vec(), Hosts::Own),
-        None => PurgeScope::Target(target, Hosts::Own),
+        None => PurgeScope::Target(target.to_vec(), Hosts::Own),
     };
     orders::of_request(request, &wanted)
 }
@@ -377,20 +373,9 @@ fn log(request: &Request, zone: &str, by: &str, text: &str, soft: bool) {
     }
 }
 
-#[derive(Serialize)]
-struct RefusalReport<'a> {
-    error: RefusalText<'a>,
-}
-
-#[derive(Serialize)]
-struct RefusalText<'a> {
-    status: u16,
-    text: &'a str,
-}
-
 pub async fn refuse(request: &mut Request, client: &mut Client, refusal: &Refusal) -> Outcome {
-    let error = RefusalText { status: refusal.status, text: &refusal.text };
-    json(request, client, refusal.status, &RefusalReport { error }).await
+    let report = serde_json::json!({ "error": { "status": refusal.status, "text": refusal.text } });
+    json(request, client, refusal.status, &report).await
 }
 
 pub async fn json(

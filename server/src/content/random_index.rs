@@ -1,7 +1,7 @@
 //! `random_index`: a file of a directory by chance.
 //!
 //! As in nginx no name that begins with a dot is taken. The directory is read off the worker's loop, and none of it is kept: each file
-//! takes the place of the one before with the right chance. Before: `file`.
+//! takes the place of the one before with the right chance.
 
 use millstream_net::blocking;
 use std::ffi::OsStr;

@@ -7,7 +7,7 @@
 
 use super::{begin, end};
 use crate::access_log;
-use crate::client::{AnswerHead, Client, ClientFailure, Ending, Inside};
+use crate::client::{AnswerHead, Client, ClientFailure, Inside};
 use crate::page::Stub;
 use crate::phase;
 use crate::request::{Request, SubrequestPart};
@@ -125,13 +125,8 @@ pub(super) async fn answer_stub(sub: &mut Request, client: &mut Client) -> bool 
             return true;
         }
     }
-    client.end(sub, None);
-    _ = client.flush(sub).await;
+    _ = client.finish(sub, None).await;
     true
-}
-
-fn is_whole(client: &mut Client) -> bool {
-    matches!(client.settle(), Ending::Whole | Ending::Closing)
 }
 
 /// Tells the reader about the end, by a panic too.
@@ -161,9 +156,9 @@ fn serve<'a>(
         })
         .await;
         end(sub, &mut client, left).await;
-        let mut is_whole = is_whole(&mut client);
+        let mut is_whole = client.settle().is_whole();
         if is_whole && sub.sent.body_bytes == 0 && answer_stub(sub, &mut client).await {
-            is_whole = self::is_whole(&mut client);
+            is_whole = client.settle().is_whole();
         }
         inside.status.set(sub.sent.status);
         inside.pipe.end(if is_whole { End::Whole } else { End::Cut });

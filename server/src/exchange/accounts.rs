@@ -12,6 +12,7 @@ use millstream_upstream::{Condition, Connection, ExchangeError, Peer, Turn};
 use millstream_wire::Headers;
 use millstream_wire::h1::head::ResponseHead;
 use millstream_wire::other_protocol::asks_for_tls;
+use std::fmt::Arguments;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -23,7 +24,7 @@ impl Passing<'_> {
         self.request.worker.metrics.observe(Timing::UpstreamHeader, elapsed);
         if self.request.generation.shared.reads.upstream_heads {
             let fields = head.view(connection.head_bytes());
-            self.request.tries.headers = Some(Rc::new(Headers::copied_from(fields, |_, _, _| true)));
+            self.request.tries.headers = Some(Rc::new(Headers::from(fields)));
         }
     }
 
@@ -38,9 +39,7 @@ impl Passing<'_> {
 
     pub(super) fn nobody(&mut self, group: &str) {
         self.count(Counter::UpstreamNoPeers, 1);
-        let url = report::url(self.request, self.proxy, group, self.destination.uri.as_deref());
-        let what = format_args!("no live upstreams while connecting to upstream");
-        report::write(self.request, Level::Error, what, Some(&url));
+        self.log(Level::Error, group, format_args!("no live upstreams while connecting to upstream"));
         let nobody = Try::of(group.into(), None, clock::now());
         let response_time = Some(Duration::ZERO);
         self.request.tries.list.push(Try { status: 502, response_time, ..nobody });
@@ -57,10 +56,8 @@ impl Passing<'_> {
             1,
         );
         self.note_failure(condition);
-        let url = report::url(self.request, self.proxy, &peer.name, self.destination.uri.as_deref());
         let hint = report::hint(self.proxy, &failure.error);
-        let what = format_args!("{} {}{hint}", failure.error, failure.doing);
-        report::write(self.request, Level::Error, what, Some(&url));
+        self.log(Level::Error, &peer.name, format_args!("{} {}{hint}", failure.error, failure.doing));
     }
 
     pub(super) fn note_failure(&mut self, condition: Condition) {
@@ -83,9 +80,8 @@ impl Passing<'_> {
         let name = turn.peer().name.clone();
         if turn.failed(now) {
             self.count(Counter::UpstreamPeersFailed, 1);
-            let url = report::url(self.request, self.proxy, &name, self.destination.uri.as_deref());
             let what = format_args!("upstream server temporarily disabled while connecting to upstream");
-            report::write(self.request, Level::Warn, what, Some(&url));
+            self.log(Level::Warn, &name, what);
         }
     }
 
@@ -95,15 +91,9 @@ impl Passing<'_> {
 
     pub(super) fn report_leftover(&mut self, connection: &Connection) {
         if connection.has_leftover() {
-            let url = report::url(
-                self.request,
-                self.proxy,
-                connection.peer_name(),
-                self.destination.uri.as_deref(),
-            );
             let what =
                 format_args!("upstream sent data after the end of the response while reading upstream");
-            report::write(self.request, Level::Warn, what, Some(&url));
+            self.log(Level::Warn, connection.peer_name(), what);
         }
     }
 
@@ -112,23 +102,19 @@ impl Passing<'_> {
         if self.proxy.tls().is_some() || !asks_for_tls(status, connection.read_ahead()) {
             return;
         }
-        let url =
-            report::url(self.request, self.proxy, connection.peer_name(), self.destination.uri.as_deref());
         let hint = report::asks_for_tls(self.proxy);
         let what =
             format_args!("upstream responded with 400 while reading response header from upstream{hint}");
-        report::write(self.request, Level::Error, what, Some(&url));
+        self.log(Level::Error, connection.peer_name(), what);
     }
 
     /// Logs that the upstream ignored the upgrade to WebSocket.
     pub(super) fn report_no_websocket(&self, connection: &Connection, status: u16) {
-        let url =
-            report::url(self.request, self.proxy, connection.peer_name(), self.destination.uri.as_deref());
         let what = format_args!(
             "upstream responded with {status} instead of \"101 Switching Protocols\" to a WebSocket request while \
              reading response header from upstream"
         );
-        report::write(self.request, Level::Error, what, Some(&url));
+        self.log(Level::Error, connection.peer_name(), what);
     }
 
     pub(super) fn note_end(&mut self, connection: &Connection, length: u64, now: Instant) {
@@ -148,8 +134,12 @@ impl Passing<'_> {
         self.note_end(connection, length, clock::now());
         let timed_out = error.condition() == Condition::Timeout;
         self.count(if timed_out { Counter::UpstreamTimeouts } else { Counter::UpstreamErrors }, 1);
-        let url =
-            report::url(self.request, self.proxy, connection.peer_name(), self.destination.uri.as_deref());
-        report::write(self.request, Level::Error, format_args!("{error} while reading upstream"), Some(&url));
+        self.log(Level::Error, connection.peer_name(), format_args!("{error} while reading upstream"));
+    }
+
+    /// With the URL by which `server` was asked.
+    pub(super) fn log(&self, level: Level, server: &str, what: Arguments<'_>) {
+        let url = report::url(self.request, self.proxy, server, self.destination.uri.as_deref());
+        report::write(self.request, level, what, Some(&url));
     }
 }

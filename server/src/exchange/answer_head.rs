@@ -1,6 +1,4 @@
 //! The upstream's head on its way to the client: what is hidden, what ends here, `proxy_redirect` and `proxy_cookie_*`.
-//!
-//! Next: `cookie`, which changes one cookie.
 
 use super::cookie;
 use super::replacement::{matched, sanitised};
@@ -60,10 +58,22 @@ const NOT_BEHIND: [&[u8]; 20] = [
     b"www-authenticate",
 ];
 
-pub(super) fn visible_behind(exchange: &Exchange, fields: Fields<'_>) -> Headers {
+fn visible_behind(exchange: &Exchange, fields: Fields<'_>) -> Headers {
     let shown = visible(exchange, fields);
     let may_stand = |name: &[u8]| !NOT_BEHIND.iter().any(|known| name.eq_ignore_ascii_case(known));
     Headers::copied_from(Fields::new(fields.bytes(), &shown), |_, name, _| may_stand(name))
+}
+
+/// Keeps an upstream's trailers for the log; returns those that the client gets.
+pub(super) fn passed_trailers(
+    proxy: &Pass,
+    request: &mut Request,
+    trailers: Option<Fields<'_>>,
+) -> Option<Headers> {
+    let trailers = trailers.filter(|trailers| !trailers.is_empty())?;
+    request.tries.trailers = Some(Headers::from(trailers));
+    let passed = visible_behind(&proxy.exchange, trailers);
+    Some(passed).filter(|passed| proxy.passes_trailers() && !passed.view().is_empty())
 }
 
 /// Whether `proxy_redirect` or `proxy_cookie_*` may change a head.

@@ -1,6 +1,4 @@
 //! A response whose head has come: where its body comes from, and what the head says to this proxy.
-//!
-//! Before: `search`; next: `settling`, which decides what becomes of it.
 
 use super::upward::{Stuck, Upward};
 use super::{Passing, answer_head};

@@ -2,21 +2,23 @@
 //!
 //! It is recorded as a [`Try`] from the moment it has a connection. Interim responses go to the client as they
 //! come (RFC 9110 §15.2). A response that arrives before the request's body is out ends the sending of it.
-//! Before: `search`, which chooses the server; next: `request_head`, what is sent; `settling`, what is made of the response.
+//! Next: `request_head`, what is sent; `settling`, what is made of the response.
 
 use super::broken::{AttemptFailure, ExchangeFailure, broken};
+use super::destination::Destination;
 use super::opening::open;
-use super::request_head::{RequestPlan, WrittenHead};
+use super::request_head::{RequestFraming, RequestPlan, WrittenHead};
 use super::sending::send_on;
 use super::watching::{watch, watch_for_others};
-use super::{Passing, answer_head, asked_codings, call_timeout, handshake, saying};
+use super::{Passing, answer_head, handshake, params, report, request_head};
 use crate::client::ClientFailure;
 use crate::request;
 use crate::tries::Try;
 use crate::variables;
+use millstream_conf::model::{HttpVersion, Protocol};
 use millstream_net::{buffers, clock};
 use millstream_telemetry::metrics::Counter;
-use millstream_upstream::{Connection, ExchangeError, Turn};
+use millstream_upstream::{Connection, ExchangeError, Speaker, Turn};
 use millstream_wire::Fields;
 use millstream_wire::h1::head::ResponseHead;
 use std::rc::Rc;
@@ -64,7 +66,8 @@ impl Asked {
         now: Instant,
     ) -> Result<Option<Asked>, ClientFailure> {
         let octets = passing.terms.body.octets();
-        let Some(connection) = passing.destination.pooled(turn.peer(), octets, now) else { return Ok(None) };
+        let Destination { pool, dial, .. } = passing.destination;
+        let Some(connection) = pool.take(turn.peer(), dial, octets, now) else { return Ok(None) };
         passing.terms.asked_at = now;
         passing.count(Counter::UpstreamRequests, 1);
         passing.count(Counter::UpstreamConnectionsReused, 1);
@@ -94,9 +97,9 @@ impl Asked {
             confirm: passing.terms.cache.stale.as_ref().filter(|_| revalidates).map(|hit| &*hit.entry),
             rest: passing.terms.cache.rest.as_deref(),
             framed: passing.terms.body.framed(),
-            codings: asked_codings::class(passing.request, passing.proxy),
+            codings: request_head::codings_of(passing.request, passing.proxy),
         };
-        let (speaker, written) = saying::write(&mut out, &plan, &turn.peer().name)?;
+        let (speaker, written) = write_head(&mut out, &plan, &turn.peer().name)?;
         connection.begin(speaker, passing.terms.method, written.keep);
         Ok(Asked { connection, written, at: At::Sending(out, 0) })
     }
@@ -148,6 +151,32 @@ impl Asked {
         }
         outcome.map(|()| connection)
     }
+}
+
+/// The beginning of a request as it goes out, in the words of whichever protocol is spoken.
+pub(super) fn write_head(
+    out: &mut Vec<u8>,
+    plan: &RequestPlan<'_>,
+    peer: &str,
+) -> Result<(Speaker, WrittenHead), ClientFailure> {
+    Ok(match &plan.proxy.protocol {
+        Protocol::Http(http) if http.http_version == HttpVersion::Http2 => {
+            let method = http.method.as_ref();
+            (Speaker::Http2, request_head::write_block(out, plan, method, http.passes_trailers))
+        }
+        Protocol::Grpc(_) => (Speaker::Http2, request_head::write_block(out, plan, None, true)),
+        Protocol::Http(http) => {
+            let speaker = Speaker::http1(plan.framed == RequestFraming::Chunked);
+            (speaker, request_head::write(out, plan, http))
+        }
+        Protocol::FastCgi(fastcgi) => {
+            let url = report::url(plan.request, plan.proxy, peer, None);
+            let complaints = report::complaints(plan.request, fastcgi, &url);
+            (Speaker::fastcgi(complaints), params::write_fastcgi(out, plan, fastcgi))
+        }
+        Protocol::Uwsgi(uwsgi) => (Speaker::Cgi, params::write_uwsgi(out, plan, uwsgi)?),
+        Protocol::Scgi(scgi) => (Speaker::Cgi, params::write_scgi(out, plan, scgi)),
+    })
 }
 
 async fn connect(passing: &mut Passing<'_>, turn: &Turn) -> Result<Box<Connection>, AttemptFailure> {
@@ -260,8 +289,26 @@ async fn read_head(
 /// The rest of the gRPC caller's timeout, if any.
 fn callers_patience(passing: &Passing<'_>) -> Option<Duration> {
     let named = passing.proxy.grpc().and_then(|_| passing.request.fields().named(b"grpc-timeout"))?;
-    let most = call_timeout::read(named)?;
+    let most = call_timeout(named)?;
     Some(most.saturating_sub(clock::now().saturating_duration_since(passing.request.received.started)))
+}
+
+/// gRPC over HTTP/2, "Timeout": at most 8 digits and a unit; `None` if malformed.
+fn call_timeout(text: &[u8]) -> Option<Duration> {
+    let (unit, digits) = text.split_last()?;
+    if digits.is_empty() || digits.len() > 8 {
+        return None;
+    }
+    let value = millstream_wire::octets::decimal(digits)?;
+    Some(match unit {
+        b'H' => Duration::from_secs(value * 3600),
+        b'M' => Duration::from_secs(value * 60),
+        b'S' => Duration::from_secs(value),
+        b'm' => Duration::from_millis(value),
+        b'u' => Duration::from_micros(value),
+        b'n' => Duration::from_nanos(value),
+        _ => return None,
+    })
 }
 
 async fn pass_interim(
@@ -286,4 +333,31 @@ async fn pass_interim(
     let visible = answer_head::visible(&passing.proxy.exchange, fields);
     let fields = Fields::new(fields.bytes(), &visible);
     client.interim(passing.request, status, fields).await.map_err(AttemptFailure::Client)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::call_timeout;
+    use std::time::Duration;
+
+    #[test]
+    fn a_timeout_is_at_most_eight_digits_and_a_unit() {
+        for (text, expected) in [
+            ("1H", Some(Duration::from_secs(3600))),
+            ("99999999H", Some(Duration::from_secs(99_999_999 * 3600))),
+            ("2M", Some(Duration::from_secs(120))),
+            ("5S", Some(Duration::from_secs(5))),
+            ("50m", Some(Duration::from_millis(50))),
+            ("1u", Some(Duration::from_micros(1))),
+            ("0n", Some(Duration::ZERO)),
+            ("100000000n", None),
+            ("5", None),
+            ("S", None),
+            ("", None),
+            ("-1S", None),
+            ("5s", None),
+        ] {
+            assert_eq!(call_timeout(text.as_bytes()), expected, "{text}");
+        }
+    }
 }

@@ -15,14 +15,12 @@
 use super::answered::Answered;
 use super::asked::Asked;
 use super::destination::{self, Destination};
-use super::ending::flushed;
 use super::probing;
 use super::request_body::{self, RequestBody};
 use super::search::ServerSearch;
 use super::transfer::{Moved, Transfer};
-use super::{Filling, ForCache, HEAD, Passing, Proxied, Terms};
+use super::{Filling, ForCache, HEAD, Passing, Proxied, Terms, pass_of};
 use crate::client::{Client, ClientFailure};
-use crate::generation::Generation;
 use crate::request::Request;
 use millstream_conf::model::{Pass, Store};
 use millstream_net::clock;
@@ -97,13 +95,9 @@ pub async fn go_on(request: &mut Request, client: &mut Client, begun: Begun) -> 
         }
         ExchangeStage::Body(transfer) => transfer.finish(&mut passing, client).await,
         ExchangeStage::Moved(transfer, moved) => transfer.moved(&mut passing, client, moved).await,
-        ExchangeStage::Flushing => flushed(client, passing.request).await,
+        ExchangeStage::Flushing => client.flush(passing.request).await.into(),
         ExchangeStage::Ended(proxied) => proxied,
     }
-}
-
-fn pass_of<'g>(request: &Request, generation: &'g Generation) -> Option<&'g Pass> {
-    generation.http().location(request.route.location).settings.pass()
 }
 
 impl Begun {

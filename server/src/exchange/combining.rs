@@ -2,7 +2,7 @@
 //!
 //! Only what is provably of one representation is combined: the same strong tag, exactly the range that was asked for, the
 //! same length of the whole, the same coding. With If-Range an upstream that has another representation sends that whole;
-//! whatever else comes that does not fit, the part is forgotten and the whole is asked for. Next: `filling`.
+//! whatever else comes that does not fit, the part is forgotten and the whole is asked for.
 
 use super::answered::Answered;
 use super::filling::{StoredParts, fill};

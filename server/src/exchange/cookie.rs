@@ -1,7 +1,6 @@
 //! `proxy_cookie_*`: a Set-Cookie of the upstream with another domain, another path or other flags.
 //!
-//! A cookie is taken apart as nginx does it, and put together anew only where something in it changes. Next: `answer_head`,
-//! which asks for each Set-Cookie.
+//! A cookie is taken apart as nginx does it, and put together anew only where something in it changes.
 
 use super::replacement::{matched, sanitised};
 use crate::request::Request;

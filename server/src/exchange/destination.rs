@@ -4,7 +4,7 @@
 //! block, an address, or a name that is resolved; the latter two get a group for this one request.
 
 use super::report;
-use super::session::{Session, session};
+use super::sticky::{Session, session};
 use crate::generation::Generation;
 use crate::request::Request;
 use crate::sent_target::{Parts, parts};
@@ -16,10 +16,10 @@ use millstream_conf::model::{
 use millstream_net::address::Address;
 use millstream_net::connect::Local;
 use millstream_net::{proxy_protocol, resolve};
-use millstream_upstream::{Connection, Dial, ExchangeError, Group, Peer, Pool, Secured, Version};
+use millstream_upstream::{Dial, Group, Pool, Secured, Version};
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub(super) struct Destination {
     /// Their state when proxying started.
@@ -30,21 +30,6 @@ pub(super) struct Destination {
     pub(super) session: Session,
     /// Of a `proxy_pass` with variables, evaluated; `None` if it has no URI.
     pub(super) uri: Option<Vec<u8>>,
-}
-
-impl Destination {
-    pub(super) fn pooled(&self, peer: &Peer, body: u64, now: Instant) -> Option<Box<Connection>> {
-        self.pool.take(peer, &self.dial, body, now)
-    }
-
-    pub(super) async fn connect(
-        &self,
-        peer: &Peer,
-        body: u64,
-        timeout: Duration,
-    ) -> Result<Box<Connection>, ExchangeError> {
-        self.pool.connect(peer, &self.dial, body, timeout).await
-    }
 }
 
 /// For connections that serve one request.

@@ -5,8 +5,8 @@
 //! on to its next request, and the fill goes on alone. An answer that breaks off is never stored: the fill is dropped, and
 //! its followers see the cut. One that nobody reads any more is ended after `proxy_cache_unread_timeout`.
 
+use super::answer_head::passed_trailers;
 use super::answered::Answered;
-use super::ending::passed_trailers;
 use super::{Filling, OpenedFill, Passing, Proxied, answer_head, report};
 use crate::representation::follow::{self, Followed};
 use crate::request::Request;
@@ -14,7 +14,6 @@ use crate::worker::Worker;
 use bytes::Bytes;
 use millstream_cache::policy::Lifetime;
 use millstream_cache::{BodyReader, Fill, FillBounds, FillPermit, Now, Part as StoredPart, StoredHead, Tags};
-use millstream_conf::model::Level;
 use millstream_net::clock;
 use millstream_telemetry::metrics::Counter;
 use millstream_upstream::{Condition, Connection, ExchangeError, Part, Pool};
@@ -222,9 +221,7 @@ fn bounds(passing: &Passing<'_>) -> FillBounds {
 
 fn note(passing: &mut Passing<'_>, mut filled: Filled) {
     if let Some(error) = &filled.file_error {
-        let folder = passing.proxy.exchange.temp_path.path.display();
-        let what = format_args!("temporary file in \"{folder}\" failed: {error}");
-        report::write(passing.request, Level::Crit, what, None);
+        report::lost_file(passing.request, &passing.proxy.exchange.temp_path.path, error);
     }
     match (&filled.error, &filled.connection) {
         (Some(error), Some(connection)) => return passing.broke_off(connection, error, filled.length),
@@ -329,7 +326,7 @@ async fn read_all(
                 }
                 // Those of a rest are not the whole's.
                 let trailers = answered.connection.trailers().filter(|_| expected.is_none());
-                shared.trailers.set(trailers.map(|fields| Headers::copied_from(fields, |_, _, _| true)));
+                shared.trailers.set(trailers.map(Headers::from));
                 // Not stored where the disk is full or the entry was purged meanwhile; the followers have it all.
                 _ = fill.finish().await;
                 let filled = Filled::new(answered.connection, length, None, file_error);

@@ -1,7 +1,7 @@
 //! Whether a 101 opens the WebSocket that a stream asks for (RFC 8441 §5).
 //!
-//! A client of HTTP/1.1 judges that itself, for the key is its own. On a stream the key is ours (`connection/h2/websocket`), and so is the judgement:
-//! the 200 that the client gets says that the handshake went well. Before: `attempt`; next: `tunnel`.
+//! A client of HTTP/1.1 judges that itself, for the key is its own. On a stream the key is ours (`connection/h2/heads`), and so is the judgement:
+//! the 200 that the client gets says that the handshake went well.
 
 use crate::request::Request;
 use crate::variables;

@@ -7,6 +7,7 @@ use crate::caching::{keyed, tagged};
 use crate::counting;
 use crate::intercepted;
 use crate::shows::Shows;
+use crate::variables::any_holds;
 use millstream_cache::policy::{self, Lifetime, Reason, RequestFacts, Storable};
 use millstream_cache::{Hit, Now, StaleCause, Tags};
 use millstream_conf::model::ProxyCache;
@@ -151,11 +152,7 @@ impl Passing<'_> {
             partial,
             is_of_target: learning::is_of_target(self, fields),
         };
-        let mut scratch = Vec::new();
-        let no_cache = cache
-            .no_cache
-            .iter()
-            .any(|template| crate::variables::holds(template, self.request, &mut scratch));
+        let no_cache = any_holds(&cache.no_cache, self.request);
         policy::storable(cache, &self.proxy.exchange.ignore_headers, &facts, status, fields, now, no_cache)
     }
 

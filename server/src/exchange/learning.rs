@@ -2,7 +2,7 @@
 //!
 //! A HEAD that was passed on as it is confirms or outdates a stored GET (RFC 9111 §4.3.5), a 304 to a client's own
 //! condition gives the stored answer it confirms new fields (§4.3.4), and an answer to POST that says so is what a GET
-//! would get (RFC 9110 §9.3.3). Nothing here keeps the client waiting. Next: `proxied`, for the answer's own way.
+//! would get (RFC 9110 §9.3.3). Nothing here keeps the client waiting.
 
 use super::{Filling, Passing, unkeyed};
 use crate::caching::{invalidation, keyed};

@@ -14,15 +14,11 @@
 //! Next: `search`, `asked`, `settling`, then the ways of a body.
 
 mod report;
-mod session;
-mod destination;
 mod sticky;
+mod destination;
 mod unkeyed;
-mod asked_codings;
 mod request_head;
 mod params;
-mod saying;
-mod call_timeout;
 mod request_body;
 mod replacement;
 mod cookie;
@@ -33,14 +29,13 @@ mod queueing;
 mod broken;
 mod handshake;
 mod opening;
-mod probe;
 mod accounts;
 mod sending;
-mod ending;
 mod upward;
 mod answered;
 mod judging;
 mod asked;
+mod probe;
 mod search;
 mod spill;
 mod storing;
@@ -102,6 +97,12 @@ pub enum Proxied {
     Redirect(Vec<u8>),
     /// Nothing was sent and the response was useless: request the whole. [`answer`] never returns it.
     Again(Filling),
+}
+
+impl From<Result<(), ClientFailure>> for Proxied {
+    fn from(sent: Result<(), ClientFailure>) -> Proxied {
+        sent.map_or_else(Proxied::ClientFailed, |()| Proxied::Done)
+    }
 }
 
 pub enum Filling {
@@ -214,9 +215,7 @@ async fn pass_on(
     cache: &mut ForCache,
 ) -> Proxied {
     let generation = request.generation.clone();
-    // Borrowed from the configuration: counting references on it would bounce a cache line between workers.
-    let settings = &generation.http().location(request.route.location).settings;
-    let Some(proxy) = settings.pass() else { return Proxied::Failed(500) };
+    let Some(proxy) = pass_of(request, &generation) else { return Proxied::Failed(500) };
     // Before the server is chosen, as the choice may be made by `$request_body`.
     let body = match body_of(request, client.as_deref_mut(), proxy).await {
         Ok(body) => body,
@@ -269,6 +268,11 @@ async fn pass_on(
     }
     *cache = terms.cache;
     outcome
+}
+
+/// Borrowed from the configuration: counting references on it would bounce a cache line between workers.
+fn pass_of<'g>(request: &Request, generation: &'g Generation) -> Option<&'g Pass> {
+    generation.http().location(request.route.location).settings.pass()
 }
 
 async fn destination_of(

@@ -38,7 +38,7 @@ pub(super) async fn open(
                 }
             }
         };
-        match destination.connect(peer, body, timeout).await {
+        match destination.pool.connect(peer, &destination.dial, body, timeout).await {
             // Files took what was reserved for connections.
             Err(ExchangeError::Connect(error)) if is_out_of_descriptors(&error) => {
                 complain_of_shortage(worker);

@@ -2,30 +2,66 @@
 //! (RFC 3875 §4.1.18).
 //!
 //! The same fields go on as in HTTP, and the host with them; lines of one name, in whatever spelling, become one value. A field named Proxy never does:
-//! libraries take HTTP_PROXY for the proxy that they are to use. Before: `request_head`, which says what goes on; next:
-//! `fastcgi`, `uwsgi` and `scgi`, which write them.
-
-mod fastcgi;
-mod uwsgi;
-mod scgi;
+//! libraries take HTTP_PROXY for the proxy that they are to use.
 
 #[cfg(test)]
 mod tests;
 
-use super::asked_codings;
-use super::request_head::{RequestFraming, RequestPlan, conditions, going_on};
+use super::request_head::{
+    RequestFraming, RequestPlan, WrittenHead, conditions, going_on, keep_codings_within,
+};
+use crate::client::ClientFailure;
 use crate::variables;
-use millstream_conf::model::{Param, Says, Variable};
+use millstream_conf::model::{FastCgiPass, Param, Says, ScgiPass, UwsgiPass, Variable};
 use millstream_conf::variables::Builtin;
+use millstream_net::buffers;
+use millstream_wire::fastcgi::{Kind, encode};
+use millstream_wire::scgi;
+use millstream_wire::uwsgi::Packet;
 use std::collections::HashMap;
-
-pub(super) use fastcgi::write as write_fastcgi;
-pub(super) use scgi::write as write_scgi;
-pub(super) use uwsgi::write as write_uwsgi;
 
 /// Default of HTTP_HOST, as nginx: `$host$is_request_port$request_port`, the server's name if the request has
 /// no host.
 const HOST: [Builtin; 3] = [Builtin::Host, Builtin::IsRequestPort, Builtin::RequestPort];
+
+pub(super) fn write_fastcgi(out: &mut Vec<u8>, plan: &RequestPlan<'_>, pass: &FastCgiPass) -> WrittenHead {
+    encode::begin(out, pass.keep_conn);
+    let mut pairs = buffers::take();
+    each(plan, &pass.params, |name, value| encode::pair(&mut pairs, name, value));
+    encode::stream(out, Kind::Params, &pairs);
+    buffers::give(pairs);
+    WrittenHead { keep: pass.keep_conn, upgrade: false }
+}
+
+/// `HeadTooLarge` if the parameters exceed the protocol's limit.
+pub(super) fn write_uwsgi(
+    out: &mut Vec<u8>,
+    plan: &RequestPlan<'_>,
+    pass: &UwsgiPass,
+) -> Result<WrittenHead, ClientFailure> {
+    let mut packet = Packet::begin(out, [pass.modifier1, pass.modifier2]);
+    each(plan, &pass.params, |name, value| packet.pair(name, value));
+    packet.text(pass.string.as_bytes());
+    let written = WrittenHead { keep: false, upgrade: false };
+    if packet.end() { Ok(written) } else { Err(ClientFailure::HeadTooLarge) }
+}
+
+/// CONTENT_LENGTH is always there, and once: what the location says of it is what is sent anyway.
+pub(super) fn write_scgi(out: &mut Vec<u8>, plan: &RequestPlan<'_>, pass: &ScgiPass) -> WrittenHead {
+    let mut pairs = buffers::take();
+    each(plan, &pass.params, |name, value| {
+        if name != b"CONTENT_LENGTH" {
+            scgi::pair(&mut pairs, name, value);
+        }
+    });
+    let length = match plan.framed {
+        RequestFraming::Length(length) => length,
+        RequestFraming::None | RequestFraming::Chunked => 0,
+    };
+    scgi::head(out, length, &pairs);
+    buffers::give(pairs);
+    WrittenHead { keep: false, upgrade: false }
+}
 
 fn each(plan: &RequestPlan<'_>, params: &[Param], mut give: impl FnMut(&[u8], &[u8])) {
     let (mut name, mut value) = (Vec::new(), Vec::new());
@@ -33,7 +69,7 @@ fn each(plan: &RequestPlan<'_>, params: &[Param], mut give: impl FnMut(&[u8], &[
         value.clear();
         evaluate(param, plan, &mut value);
         if param.name.eq_ignore_ascii_case("HTTP_ACCEPT_ENCODING") {
-            asked_codings::keep_within(plan.codings, &param.value, &mut value, 0);
+            keep_codings_within(plan.codings, &param.value, &mut value, 0);
         }
         if !(param.if_not_empty && value.is_empty()) {
             give(param.name.as_bytes(), &value);

@@ -1,15 +1,15 @@
 //! One request of our own to one server, whose answer no client gets: what a check of its health asks.
 //!
-//! It goes out as the location's requests do (fields, parameters, TLS, `proxy_bind`), and has no part in the pool, the cache or what
-//! is counted of requests. Before: `destination`, how a connection is made; `saying`, what is sent. Next: `grpc`, the same in gRPC; `health`,
-//! which asks.
+//! It goes out as the location's requests do (fields, parameters, TLS, `proxy_bind`), and has no part in the pool, the cache or what is
+//! counted of requests.
 
 mod grpc;
 
 pub(crate) use grpc::probe_grpc;
 
+use super::asked::write_head;
 use super::request_head::{RequestFraming, RequestPlan};
-use super::{destination, report, saying};
+use super::{destination, pass_of, report};
 use crate::request::Request;
 use crate::tries::Try;
 use millstream_conf::model::Pass;
@@ -63,8 +63,7 @@ pub(crate) async fn probe(
     kept: &mut Option<Box<Connection>>,
 ) -> Result<Probed, ProbeError> {
     let generation = request.generation.clone();
-    let pass = generation.http().location(request.route.location).settings.pass();
-    let pass = pass.ok_or(ProbeError::Unspeakable)?;
+    let pass = pass_of(request, &generation).ok_or(ProbeError::Unspeakable)?;
     if let Some(mut connection) = kept.take() {
         match converse(request, pass, peer, &mut connection, extent).await {
             // The server closed it while it idled, which says nothing about its health.
@@ -110,7 +109,7 @@ async fn converse(
         framed: RequestFraming::None,
         codings: None,
     };
-    let said = saying::write(&mut out, &plan, &peer.name);
+    let said = write_head(&mut out, &plan, &peer.name);
     let (speaker, written) = said.map_err(|_| ProbeError::Unspeakable)?;
     connection.begin(speaker, Method::Get, written.keep);
     let sent = connection.send(&out, &[], true, exchange.send_timeout).await;
@@ -128,7 +127,7 @@ async fn converse(
             break;
         }
     }
-    let fields = Rc::new(Headers::copied_from(head.view(connection.head_bytes()), |_, _, _| true));
+    let fields = Rc::new(Headers::from(head.view(connection.head_bytes())));
     request.tries.clear();
     request.tries.headers = Some(fields.clone());
     request.tries.list.push(Try {

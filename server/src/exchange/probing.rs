@@ -1,8 +1,7 @@
 //! A client's GET once more, without what says who asks: `millstream shadow --probe`.
 //!
 //! It is sent beside the client's own, to the same URL, and its response is only compared: what a credential lets through is known
-//! once others get the same without it. How often it is done is `millstream-shadow`'s to say. Before: `watched`; next: `unserved`,
-//! by which it is asked.
+//! once others get the same without it. How often it is done is `millstream-shadow`'s to say.
 
 use super::OpenedFill;
 use super::unserved::unserved;

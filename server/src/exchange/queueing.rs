@@ -1,8 +1,7 @@
 //! `queue`: a request waits until a server has room for it.
 //!
 //! It looks again when a turn has ended, when a server is back in health, and when the time is over for which failures kept one
-//! out; whoever gets a turn calls the next in the queue. A client that leaves is not waited for. Before: `attempt`; next:
-//! `millstream-upstream`'s `queue`.
+//! out; whoever gets a turn calls the next in the queue. A client that leaves is not waited for.
 
 use super::Passing;
 use super::destination::Destination;

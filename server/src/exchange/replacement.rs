@@ -1,6 +1,4 @@
 //! What stands in place of a part of a field: what an expression makes of it, fit to be sent.
-//!
-//! Next: `cookie` and `answer_head`, which replace with it.
 
 use crate::request::Request;
 use crate::route::{Undecided, capture};

@@ -5,11 +5,19 @@ use crate::request::Request;
 use crate::sent_target;
 use millstream_conf::model::{FastCgiPass, Level, Pass};
 use millstream_upstream::{Complaints, ExchangeError};
+use std::io;
+use std::path::Path;
 
 const MOST_OF_COMPLAINT: usize = 2048;
 
 pub(super) fn write(request: &Request, level: Level, what: std::fmt::Arguments<'_>, upstream: Option<&str>) {
     failure::logs(request).tell(level, what, || failure::about(request, upstream));
+}
+
+/// `folder`: that of the temporary file.
+pub(super) fn lost_file(request: &Request, folder: &Path, error: &io::Error) {
+    let what = format_args!("temporary file in \"{}\" failed: {error}", folder.display());
+    write(request, Level::Crit, what, None);
 }
 
 /// Logs the messages of a FastCGI application as they arrive, even after the request; returns whether

@@ -297,8 +297,7 @@ fn lost_to_disk(request: &mut Request, folder: &Path, error: &io::Error) -> Prox
 }
 
 fn unwritable(request: &Request, folder: &Path, error: &io::Error) -> Proxied {
-    let what = format_args!("temporary file in \"{}\" failed: {error}", folder.display());
-    report::write(request, Level::Crit, what, None);
+    report::lost_file(request, folder, error);
     Proxied::Failed(UNWRITABLE)
 }
 

@@ -5,8 +5,8 @@
 //! and hyphens are dropped (`ignore_invalid_headers`, `underscores_in_headers`): an application that maps `_` and `-` to one name would
 //! take them for fields that a proxy vouches for. Next: `unkeyed`, what else is held back if the response is to be shared.
 
+use super::Rest;
 use super::unkeyed::{self, HiddenAddresses};
-use super::{Rest, asked_codings};
 use crate::caching::keyed;
 use crate::request::Request;
 use crate::sent_target;
@@ -15,7 +15,7 @@ use millstream_cache::{Entry, is_note};
 use millstream_conf::model::{HttpPass, HttpVersion, Pass, SetHeader, Template, Variable};
 use millstream_conf::variables::Builtin;
 use millstream_net::buffers;
-use millstream_wire::accept_encoding::AcceptEncoding;
+use millstream_wire::accept_encoding::{self, AcceptEncoding};
 use millstream_wire::cgi_name;
 use millstream_wire::connection::NamedFields;
 use millstream_wire::h1::encode;
@@ -134,7 +134,7 @@ pub(super) fn write_block(
         text.clear();
         variables::evaluate(&set.value, request, &mut text);
         if set.name.eq_ignore_ascii_case("accept-encoding") {
-            asked_codings::keep_within(plan.codings, &set.value, &mut text, 0);
+            keep_codings_within(plan.codings, &set.value, &mut text, 0);
         }
         blank_ends(&mut text);
         let value = text.trim_ascii();
@@ -228,7 +228,7 @@ fn append_set(out: &mut Vec<u8>, plan: &RequestPlan<'_>, set: &SetHeader, writte
     let from = out.len();
     variables::evaluate(&set.value, plan.request, out);
     if name.eq_ignore_ascii_case(b"accept-encoding") {
-        asked_codings::keep_within(plan.codings, &set.value, out, from);
+        keep_codings_within(plan.codings, &set.value, out, from);
     }
     if out.len() == from {
         out.truncate(start);
@@ -362,4 +362,36 @@ fn is_precondition(id: FieldId) -> bool {
 
 fn is_plain(name: &[u8], underscores: bool) -> bool {
     name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-' || *byte == b'_' && underscores)
+}
+
+/// The codings that an upstream is asked for where its response may be stored: those of the client's class, so that what is stored for
+/// one client of it is right for all. `None`: the client's field is passed on unchanged.
+pub(super) fn codings_of(request: &Request, proxy: &Pass) -> Option<AcceptEncoding> {
+    if proxy.cache.is_none() && !request.location().settings.shadow {
+        return None;
+    }
+    accept_encoding::class(request.fields().all(FieldId::AcceptEncoding))
+}
+
+/// Reduces a configured Accept-Encoding to the client's class, as it may differ within a class.
+pub(super) fn keep_codings_within(
+    class: Option<AcceptEncoding>,
+    made_by: &Template,
+    out: &mut Vec<u8>,
+    from: usize,
+) {
+    if out.len() == from || made_by.variables().next().is_none() {
+        return;
+    }
+    let Some(class) = class else { return };
+    let fitting = match accept_encoding::folded(std::iter::once(&out[from..])) {
+        Some(made) => {
+            let (gzip, br, zstd) = (made.gzip && class.gzip, made.br && class.br, made.zstd && class.zstd);
+            let deflate = made.deflate && class.deflate;
+            AcceptEncoding { gzip, br, zstd, deflate, ..AcceptEncoding::default() }
+        }
+        None => class,
+    };
+    out.truncate(from);
+    out.extend_from_slice(fitting.class_field().unwrap_or(b"identity"));
 }

@@ -1,6 +1,6 @@
 //! The search for a server that answers: one after another, until a final head is accepted or nobody else is to be asked.
 //!
-//! Before: `destination`, the servers; next: `asked`, what one is asked; `millstream-upstream`'s `retry`, what follows a failure.
+//! Next: `asked`, what one is asked; `millstream-upstream`'s `retry`, what follows a failure.
 
 use super::answered::Answered;
 use super::asked::Asked;
@@ -44,7 +44,7 @@ impl ServerSearch {
         let Destination { peers, key, session, .. } = passing.destination;
         let ask = Ask { key, session: session.server(), tried: &mut self.tried, now };
         let turn = peers.choose(ask).ok()?;
-        sticky::chosen(passing.request, passing.destination, &turn);
+        sticky::chosen(passing.request, &passing.destination.session, &turn);
         Some(turn)
     }
 
@@ -77,7 +77,7 @@ impl ServerSearch {
     async fn wait(&mut self, passing: &mut Passing<'_>) -> Result<Turn, Stop> {
         match wait_for_turn(passing, &mut self.tried).await.map_err(Stop::Client)? {
             Some(turn) => {
-                sticky::chosen(passing.request, passing.destination, &turn);
+                sticky::chosen(passing.request, &passing.destination.session, &turn);
                 Ok(turn)
             }
             None => {

@@ -1,7 +1,7 @@
 //! What is done with a response whose head has come: put aside for a page, taken for what is stored, kept, or passed on.
 //!
-//! Nothing was sent to the client yet. Before: `search`; next: `judging`, what it is good for; `filling`, `transfer`, `tunnel` and
-//! `combining`, the ways of its body.
+//! Nothing was sent to the client yet. Next: `judging`, what it is good for; `filling`, `transfer`, `tunnel` and `combining`, the
+//! ways of its body.
 
 use super::answered::Answered;
 use super::filling::{begun, fill, keep_behind_page};
@@ -131,7 +131,7 @@ impl Answered {
                 Ok(terms) => {
                     if StoredHead::leaves_out(fields) {
                         let visible = answer_head::visible(&passing.proxy.exchange, fields);
-                        let own = Headers::copied_from(Fields::new(fields.bytes(), &visible), |_, _, _| true);
+                        let own = Headers::from(Fields::new(fields.bytes(), &visible));
                         passing.request.reply.own_head = Some(Box::new(own));
                     }
                     let answer = (head.status, fields, self.connection.remaining(), part);

@@ -36,27 +36,27 @@ pub(super) enum SpillEnd {
     Unreadable(io::Error),
 }
 
-pub(super) struct Spilled {
-    pub(super) ending: SpillEnd,
-    pub(super) length: u64,
-    pub(super) ended: Instant,
-    /// Bytes received from and sent to the upstream.
-    pub(super) traffic: (u64, u64),
-    pub(super) trailers: Option<Headers>,
-}
-
-struct SpillProgress {
-    written: Cell<u64>,
+#[derive(Default)]
+pub(super) struct SpillProgress {
+    pub(super) written: Cell<u64>,
     read: Cell<u64>,
-    length: Cell<u64>,
-    ended: Cell<Option<Instant>>,
-    traffic: Cell<(u64, u64)>,
-    trailers: Cell<Option<Headers>>,
+    pub(super) length: Cell<u64>,
+    pub(super) ended: Cell<Option<Instant>>,
+    /// Bytes received from and sent to the upstream.
+    pub(super) traffic: Cell<(u64, u64)>,
+    pub(super) trailers: Cell<Option<Headers>>,
     failed: RefCell<Option<SpillEnd>>,
     /// Wakes the reader.
-    more: Notify,
+    pub(super) more: Notify,
     /// Wakes the writer.
     room: Notify,
+}
+
+impl SpillProgress {
+    pub(super) fn end(&self) {
+        self.ended.set(Some(clock::now()));
+        self.more.notify_one();
+    }
 }
 
 /// Moves the rest of a response through a file to the client. Returns connection and turn as soon as
@@ -69,42 +69,23 @@ pub(super) async fn through_file(
     watching: bool,
     proxy: &Pass,
     pool: &Pool,
-) -> Spilled {
-    let shared = SpillProgress {
-        written: Cell::new(0),
-        read: Cell::new(0),
-        length: Cell::new(0),
-        ended: Cell::new(None),
-        traffic: Cell::new((0, 0)),
-        trailers: Cell::new(None),
-        failed: RefCell::new(None),
-        more: Notify::new(),
-        room: Notify::new(),
-    };
+) -> (SpillEnd, SpillProgress) {
+    let shared = SpillProgress::default();
     let ending = match open(proxy.exchange.temp_path.path.clone()).await {
         Err(error) => SpillEnd::NoFile(error, answered, Vec::new()),
         Ok(file) => {
             let file = Arc::new(file);
             let mut filling = pin!(fill(&shared, &file, answered, wanted, proxy, pool));
-            let mut draining = pin!(drain(&shared, &file, client, request, watching));
+            let mut draining = pin!(drain(&shared, (&file, READ), client, request, watching));
             let mut filled = false;
             poll_fn(|context| {
                 filled = filled || filling.as_mut().poll(context).is_ready();
-                match draining.as_mut().poll(context) {
-                    Poll::Ready(ending) => Poll::Ready(ending),
-                    Poll::Pending => Poll::Pending,
-                }
+                draining.as_mut().poll(context)
             })
             .await
         }
     };
-    Spilled {
-        ending,
-        length: shared.length.get(),
-        ended: shared.ended.get().unwrap_or_else(clock::now),
-        traffic: shared.traffic.get(),
-        trailers: shared.trailers.take(),
-    }
+    (ending, shared)
 }
 
 async fn fill(
@@ -147,7 +128,7 @@ async fn fill(
         if ended || shared.length.get() >= wanted {
             let now = clock::now();
             let trailers = answered.connection.trailers().filter(|trailers| !trailers.is_empty());
-            shared.trailers.set(trailers.map(|trailers| Headers::copied_from(trailers, |_, _, _| true)));
+            shared.trailers.set(trailers.map(Headers::from));
             answered.connection.pass_over();
             pool.put(answered.connection, now);
             answered.turn.succeeded(now);
@@ -155,8 +136,7 @@ async fn fill(
         }
     };
     *shared.failed.borrow_mut() = Some(failed);
-    shared.ended.set(Some(clock::now()));
-    shared.more.notify_one();
+    shared.end();
 }
 
 /// Collects at least something and about a piece at most; whether the body has ended.
@@ -191,9 +171,10 @@ pub(super) async fn gather(
     }
 }
 
-async fn drain(
+/// What is written, to the client, at most `most` bytes at a time.
+pub(super) async fn drain(
     shared: &SpillProgress,
-    file: &Arc<File>,
+    (file, most): (&Arc<File>, usize),
     client: &mut Client,
     request: &mut Request,
     watching: bool,
@@ -209,7 +190,7 @@ async fn drain(
         }
         let left = shared.written.get() - shared.read.get();
         if left > 0 {
-            let size = usize::try_from(left).unwrap_or(READ).min(READ);
+            let size = usize::try_from(left).unwrap_or(most).min(most);
             piece = match read_at(file, piece, shared.read.get(), size).await {
                 Ok(piece) => piece,
                 Err(error) => return SpillEnd::Unreadable(error),

@@ -1,24 +1,60 @@
-//! `sticky`: how the client and we come to know whose a session is.
+//! `sticky`: which server a request's session belongs to, and how the client and we come to know it.
 //!
-//! The cookie is the client's alone: it is written beside what an answer says, and never stored. Before: `session`; next: `attempt`.
+//! That server is only wished for: where it cannot be asked another one is chosen (`millstream-upstream`'s `balance`). The cookie is the
+//! client's alone: it is written beside what an answer says, and never stored. Next: `destination`, which has the session.
 
 use super::Passing;
-use super::destination::Destination;
-use super::session::first_value;
+use crate::generation::Generation;
 use crate::request::Request;
 use crate::variables::value;
-use millstream_conf::model::{CookieLife, Sticky, StickyCookie, StickyWay, Template};
+use millstream_conf::model::{CookieLife, Sticky, StickyCookie, StickyWay, Template, UpstreamId};
 use millstream_net::clock;
 use millstream_upstream::Turn;
 use millstream_wire::date;
 
+#[derive(Default)]
+pub(super) struct Session {
+    /// `None` without `sticky`.
+    group: Option<UpstreamId>,
+    name: Option<Vec<u8>>,
+    /// `sticky`'s name of its server, if known.
+    server: Option<Vec<u8>>,
+}
+
+pub(super) fn session(request: &Request, generation: &Generation, group: usize) -> Session {
+    let Some(sticky) = &generation.http().upstreams[group].sticky else { return Session::default() };
+    let name = first_value(&sticky.lookup, request);
+    let server = match (generation.upstreams[group].group().sessions(), &name) {
+        (Some(sessions), Some(name)) => {
+            sessions.server_of(name, clock::now()).map(|server| server.as_bytes().to_vec())
+        }
+        (None, name) => name.clone(),
+        (Some(_), None) => None,
+    };
+    Session { group: Some(UpstreamId(group as u32)), name, server }
+}
+
+fn first_value(templates: &[Template], request: &Request) -> Option<Vec<u8>> {
+    templates.iter().map(|template| value(template, request)).find(|value| !value.is_empty())
+}
+
+impl Session {
+    pub(super) fn server(&self) -> Option<&[u8]> {
+        self.server.as_deref()
+    }
+
+    fn sticky<'g>(&self, generation: &'g Generation) -> Option<&'g Sticky> {
+        generation.http().upstream(self.group?).sticky.as_ref()
+    }
+}
+
 /// Sends `sticky cookie`, whatever the response.
-pub(super) fn chosen(request: &mut Request, destination: &Destination, turn: &Turn) {
-    if destination.session.group.is_none() {
+pub(super) fn chosen(request: &mut Request, session: &Session, turn: &Turn) {
+    if session.group.is_none() {
         return;
     }
     let generation = request.generation.clone();
-    if let Some(Sticky { way: StickyWay::Cookie(cookie), .. }) = destination.session.sticky(&generation) {
+    if let Some(Sticky { way: StickyWay::Cookie(cookie), .. }) = session.sticky(&generation) {
         request.reply.session_cookie = Some(cookie_of(cookie, turn.session_name(), request).into());
     }
 }

@@ -4,12 +4,12 @@
 //! that leaves holds it up. Only a whole 200 to a GET gets its name, by renaming: nobody ever finds half a file under it.
 //! A path that leads up by `..` is refused, for what a variable holds is not normalised.
 
+use super::answer_head::passed_trailers;
 use super::answered::Answered;
-use super::ending::{cut, flushed, passed_trailers};
-use super::request_body::{PIECE, read_at, write_at};
-use super::spill::gather;
+use super::request_body::{PIECE, write_at};
+use super::spill::{SpillEnd, SpillProgress, drain, gather};
 use super::{Passing, Proxied, report};
-use crate::client::{Client, ClientFailure};
+use crate::client::Client;
 use crate::request::Request;
 use crate::variables::{file_path, value};
 use millstream_conf::model::{Level, Pass, Store};
@@ -17,7 +17,6 @@ use millstream_net::{blocking, clock};
 use millstream_upstream::{Connection, ExchangeError};
 use millstream_wire::h1::head::ResponseHead;
 use millstream_wire::{FieldId, Headers, Method, date};
-use std::cell::{Cell, RefCell};
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, Permissions};
 use std::io::{self, ErrorKind};
@@ -27,21 +26,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tempfile::{NamedTempFile, TempPath};
-use tokio::sync::Notify;
 
 #[derive(Clone)]
 struct StoreTarget {
     path: PathBuf,
     mode: u32,
     modified: Option<SystemTime>,
-}
-
-struct StoringProgress {
-    written: Cell<u64>,
-    ended: Cell<bool>,
-    /// The file cannot be written; the client's response ends with it.
-    failed: RefCell<Option<StoringFailure>>,
-    more: Notify,
 }
 
 enum StoringFailure {
@@ -99,12 +89,7 @@ impl Keeping {
         let Keeping { place, file } = self;
         let (file, name) = file.into_parts();
         let file = Arc::new(file);
-        let shared = StoringProgress {
-            written: Cell::new(0),
-            ended: Cell::new(false),
-            failed: RefCell::new(None),
-            more: Notify::new(),
-        };
+        let shared = SpillProgress::default();
         let (request, proxy) = (&mut *passing.request, passing.proxy);
         let writing = async {
             let path = place.path.clone();
@@ -113,17 +98,15 @@ impl Keeping {
                 Ok(()) => give_name(file.clone(), name, place).await,
                 Err(_) => Ok(()),
             };
-            *shared.failed.borrow_mut() = outcome.err();
-            shared.ended.set(true);
-            shared.more.notify_one();
-            (path, named)
+            shared.end();
+            (path, named, outcome.err())
         };
-        let ((path, named), served) = tokio::join!(writing, read(&shared, &file, client, request));
+        let reading = drain(&shared, (&file, PIECE), client, request, false);
+        let ((path, named, failed), served) = tokio::join!(writing, reading);
         if let Err(error) = named {
             complain(passing.request, &path, &error);
         }
         let length = shared.written.get();
-        let failed = shared.failed.take();
         let trailers = {
             let came = answered.connection.trailers().filter(|_| failed.is_none());
             passed_trailers(passing.proxy, passing.request, came)
@@ -136,13 +119,14 @@ impl Keeping {
                 passing.note_end(&answered.connection, length, clock::now());
             }
         }
+        if let SpillEnd::Unreadable(error) = &served {
+            complain(passing.request, Path::new("a stored file"), error);
+            client.abandon();
+        }
         match (served, failed) {
-            (Err(failure), _) => Proxied::ClientFailed(failure),
-            (Ok(()), Some(_)) => cut(client, passing.request).await,
-            (Ok(()), None) => {
-                client.end(passing.request, trailers.as_ref().map(Headers::view));
-                flushed(client, passing.request).await
-            }
+            (SpillEnd::Client(failure), _) => Proxied::ClientFailed(failure),
+            (_, Some(_)) => client.cut(passing.request).await.into(),
+            (_, None) => client.finish(passing.request, trailers.as_ref().map(Headers::view)).await.into(),
         }
     }
 }
@@ -166,7 +150,7 @@ fn path(request: &Request, store: &Store) -> Option<Result<PathBuf, Vec<u8>>> {
 }
 
 async fn write(
-    shared: &StoringProgress,
+    shared: &SpillProgress,
     file: &Arc<File>,
     answered: &mut Answered,
     proxy: &Pass,
@@ -184,39 +168,6 @@ async fn write(
         }
         if gathered.map_err(StoringFailure::Upstream)? {
             return Ok(());
-        }
-    }
-}
-
-async fn read(
-    shared: &StoringProgress,
-    file: &Arc<File>,
-    client: &mut Client,
-    request: &mut Request,
-) -> Result<(), ClientFailure> {
-    let (mut position, mut piece) = (0, Vec::new());
-    loop {
-        if shared.written.get() == position {
-            client.pause();
-        }
-        client.flush(request).await?;
-        let left = shared.written.get() - position;
-        if left > 0 {
-            let size = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
-            piece = match read_at(file, piece, position, size).await {
-                Ok(piece) => piece,
-                Err(error) => {
-                    complain(request, Path::new("a stored file"), &error);
-                    client.abandon();
-                    return Ok(());
-                }
-            };
-            client.push(request, &piece);
-            position += size as u64;
-        } else if shared.ended.get() {
-            return Ok(());
-        } else {
-            shared.more.notified().await;
         }
     }
 }

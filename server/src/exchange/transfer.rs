@@ -4,9 +4,8 @@
 //! read ahead of a slow client: `proxy_buffer_size` and `proxy_buffers` bytes in memory, the rest in a file (`spill`), so
 //! that it is soon free again. With buffering off each piece goes out before the next is read.
 
-use super::answer_head::{announced, buffering, rewritten, visible};
+use super::answer_head::{announced, buffering, passed_trailers, rewritten, visible};
 use super::answered::Answered;
-use super::ending::{cut, flushed, passed_trailers};
 use super::request_head::is_condition;
 use super::spill::{self, SpillEnd};
 use super::storing::Keeping;
@@ -16,14 +15,13 @@ use crate::client::{AnswerHead, Client, ClientFailure};
 use crate::grpc_status;
 use crate::representation::chosen::{self, Chosen, Extent, Offer, Unmet, forced};
 use crate::request::Request;
-use millstream_conf::model::{Level, Store};
+use millstream_conf::model::Store;
 use millstream_net::clock;
 use millstream_upstream::{Connection, ExchangeError, Part};
 use millstream_wire::conditional::Validators;
 use millstream_wire::h1::head::ResponseHead;
 use millstream_wire::{Fields, Headers};
 use std::future::poll_fn;
-use std::io;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -85,7 +83,7 @@ pub(super) async fn pass_on(passing: &mut Passing<'_>, answered: Answered, head:
     }
     match Transfer::begin(passing, client, answered, head) {
         Ok(Some(transfer)) => transfer.finish(passing, client).await,
-        Ok(None) => flushed(client, passing.request).await,
+        Ok(None) => client.flush(passing.request).await.into(),
         Err(unmet) => Proxied::Unmet(unmet),
     }
 }
@@ -146,19 +144,13 @@ fn begin_chosen(
     chosen: Chosen,
     offer: &Offer<'_>,
 ) -> Result<Extent, Unmet> {
-    let headers = Headers::copied_from(offer.fields, |_, _, _| true);
+    let headers = Headers::from(offer.fields);
     let shape = chosen.shape(passing.request, headers, 200, offer.length)?;
     shape.begin(passing.request, client, None);
     if let Extent::Part(part) = &shape.extent {
         client.skip(part.start);
     }
     Ok(shape.extent)
-}
-
-fn complain_of_file(passing: &Passing<'_>, error: &io::Error) {
-    let folder = passing.proxy.exchange.temp_path.path.display();
-    let what = format_args!("temporary file in \"{folder}\" failed: {error}");
-    report::write(passing.request, Level::Crit, what, None);
 }
 
 impl Transfer {
@@ -218,12 +210,12 @@ impl Transfer {
         match moved {
             Moved::Whole => {
                 self.ended(passing, client, clock::now());
-                flushed(client, passing.request).await
+                client.flush(passing.request).await.into()
             }
             Moved::Enough => {
                 client.end(passing.request, None);
                 self.answered.part(passing, length);
-                flushed(client, passing.request).await
+                client.flush(passing.request).await.into()
             }
             Moved::Full => Box::pin(self.spill(passing, client)).await,
             Moved::Upstream(error) => {
@@ -233,12 +225,10 @@ impl Transfer {
                 // A caller of gRPC is told by trailers, which may stand behind any part of a response.
                 match grpc_status::behind(passing.request, error.condition().status()).filter(|_| !has_length)
                 {
-                    Some(trailers) => {
-                        client.end(passing.request, Some(trailers.view()));
-                        flushed(client, passing.request).await
-                    }
-                    None => cut(client, passing.request).await,
+                    Some(trailers) => client.finish(passing.request, Some(trailers.view())).await,
+                    None => client.cut(passing.request).await,
                 }
+                .into()
             }
             Moved::Client(failure) => {
                 passing.note_end(&self.answered.connection, length, clock::now());
@@ -258,35 +248,37 @@ impl Transfer {
         let (pool, proxy) = (&passing.destination.pool, passing.proxy);
         let left = self.wanted.saturating_sub(self.length);
         let (watching, answered) = (self.watching, self.answered);
-        let moved = spill::through_file(client, passing.request, answered, left, watching, proxy, pool).await;
-        let length = self.length + moved.length;
-        match moved.ending {
+        let (ending, moved) =
+            spill::through_file(client, passing.request, answered, left, watching, proxy, pool).await;
+        let length = self.length + moved.length.get();
+        let (traffic, ended) = (moved.traffic.get(), moved.ended.get().unwrap_or_else(clock::now));
+        match ending {
             SpillEnd::Whole => {
-                passing.note_traffic(moved.traffic, length, moved.ended);
-                let trailers = moved.trailers.as_ref().map(Headers::view);
+                passing.note_traffic(traffic, length, ended);
+                let trailers = moved.trailers.take();
+                let trailers = trailers.as_ref().map(Headers::view);
                 // Those of the whole are not a part's.
                 let passed = passed_trailers(passing.proxy, passing.request, trailers)
                     .filter(|_| self.wanted == u64::MAX);
-                client.end(passing.request, passed.as_ref().map(Headers::view));
-                flushed(client, passing.request).await
+                client.finish(passing.request, passed.as_ref().map(Headers::view)).await.into()
             }
             SpillEnd::Upstream(error, connection) => {
                 passing.broke_off(&connection, &error, length);
-                cut(client, passing.request).await
+                client.cut(passing.request).await.into()
             }
             SpillEnd::Client(failure) => {
-                passing.note_traffic(moved.traffic, length, moved.ended);
+                passing.note_traffic(traffic, length, ended);
                 Proxied::ClientFailed(failure)
             }
             SpillEnd::NoFile(error, answered, piece) => {
-                complain_of_file(passing, &error);
+                report::lost_file(passing.request, &proxy.exchange.temp_path.path, &error);
                 client.push(passing.request, &piece);
                 let rest = Transfer { answered, spills: false, length, ..self };
                 rest.finish(passing, client).await
             }
             SpillEnd::Unreadable(error) => {
-                complain_of_file(passing, &error);
-                cut(client, passing.request).await
+                report::lost_file(passing.request, &proxy.exchange.temp_path.path, &error);
+                client.cut(passing.request).await.into()
             }
         }
     }

@@ -7,7 +7,7 @@
 
 use super::answer_head::visible;
 use super::answered::Answered;
-use super::{Passing, Proxied, report};
+use super::{Passing, Proxied};
 use crate::client::Client;
 use crate::filter::head::{self, HeadPlan};
 use crate::worker::TunnelEntry;
@@ -148,14 +148,7 @@ fn report_cut(passing: &Passing<'_>, connection: &Connection, cut: CutOff) {
         CutOff::Client => (Level::Info, "client timed out (110: Connection timed out)"),
         CutOff::Shed => (Level::Info, "idle connection closed, worker_connections are not enough,"),
     };
-    let url = report::url(
-        passing.request,
-        passing.proxy,
-        connection.peer_name(),
-        passing.destination.uri.as_deref(),
-    );
-    let what = format_args!("{why} while proxying upgraded connection");
-    report::write(passing.request, level, what, Some(&url));
+    passing.log(level, connection.peer_name(), format_args!("{why} while proxying upgraded connection"));
 }
 
 fn put_head(passing: &mut Passing<'_>, client: &mut Client, fields: Fields<'_>, out: &mut Vec<u8>) {
@@ -172,7 +165,7 @@ fn put_head(passing: &mut Passing<'_>, client: &mut Client, fields: Fields<'_>, 
     let status = if is_stream { 200 } else { 101 };
     let plan = HeadPlan { status, fields, length: None, chunked: false, coding: None, age: None };
     head::encode(out, passing.request, &plan);
-    client.put_head(passing.request, out);
+    client.take_head(passing.request, out, false);
 }
 
 impl Tunnel<'_> {

@@ -3,7 +3,7 @@
 //! A client with such a field would decide what everyone else gets under the same key (cache poisoning). One passes if `proxy_cache_key`
 //! names it (`$http_x_forwarded_host`) or a `proxy_set_header` sets it. X-Forwarded-For, X-Real-IP and their like are not in the table:
 //! they say who asks, not what for, and logs need them; they are dropped if responses vary by the client's address. The table has the
-//! reasons. Next: `request_head`.
+//! reasons.
 
 use crate::caching::keyed::names_field;
 use crate::failure;
@@ -17,100 +17,80 @@ use millstream_wire::{FieldId, Fields, list};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Effect {
-    /// Host, scheme, port or prefix, which ends up in links and redirects.
-    Origin,
-    Target,
-    Method,
-}
-
-use Effect::{Method, Origin, Target};
-
-/// Field, effect, and applications that use it.
-const TABLE: &[(&str, Effect, &str)] = &[
-    (
-        "Forwarded",
-        Origin,
-        "RFC 7239 host= and proto=: Spring, Quarkus, Werkzeug-based middleware, Go frameworks",
-    ),
+/// Field, and applications that use it.
+const TABLE: &[(&str, &str)] = &[
+    // For the host, scheme, port or prefix, which ends up in links and redirects.
+    ("Forwarded", "RFC 7239 host= and proto=: Spring, Quarkus, Werkzeug-based middleware, Go frameworks"),
     (
         "X-Forwarded-Host",
-        Origin,
         "Rails, Symfony, Django (USE_X_FORWARDED_HOST), Express, Spring, Laravel, WordPress",
     ),
-    (
-        "X-Forwarded-Proto",
-        Origin,
-        "Rails, Symfony, Django (SECURE_PROXY_SSL_HEADER), Express, Spring, ASP.NET Core",
-    ),
-    ("X-Forwarded-Protocol", Origin, "gunicorn (secure_scheme_headers), older Django set-ups"),
-    ("X-Forwarded-Scheme", Origin, "Rack, Ingress-NGINX set-ups; responds with a redirect to https"),
-    ("X-Forwarded-Https", Origin, "PHP frameworks behind TLS terminators"),
-    ("X-AppEngine-Https", Origin, "WordPress and PHP frameworks on that platform"),
-    ("CF-Visitor", Origin, "{\"scheme\":\"https\"}: WordPress and its plugins behind that CDN"),
-    ("Ssl-Offloaded", Origin, "Magento (its default offloader header), back ends of load balancers"),
-    ("X-Forwarded-Ssl", Origin, "Rack, gunicorn (secure_scheme_headers), Spring"),
-    ("X-Forwarded-Port", Origin, "Symfony, Rails, Spring, Werkzeug ProxyFix"),
-    ("X-Forwarded-Prefix", Origin, "Spring, Symfony, Werkzeug ProxyFix, ASP.NET Core, Traefik back ends"),
-    ("X-Forwarded-Server", Origin, "Apache httpd back ends, Joomla, Magento"),
-    ("X-Forwarded-By", Origin, "application firewalls' back ends"),
-    ("X-Forwarded-Path", Target, "API gateways' back ends"),
-    ("X-Forwarded-Uri", Target, "Traefik and Caddy forward-auth back ends"),
-    ("X-Forwarded-Method", Method, "Traefik and Caddy forward-auth back ends"),
-    ("X-Forwarded-Query", Target, "API gateways' back ends"),
-    ("X-Forwarded", Origin, "ancestor of RFC 7239's field"),
-    ("X-Scheme", Origin, "ingress controllers' back ends"),
-    ("X-Url-Scheme", Origin, "IIS and Microsoft ISA back ends, Joomla"),
-    ("Front-End-Https", Origin, "Exchange and IIS back ends, WordPress plugins"),
-    ("X-Https", Origin, "PHP frameworks behind TLS terminators"),
-    ("X-Script-Name", Origin, "WSGI prefix middleware"),
-    ("X-Host", Origin, "named first in published studies of cache poisoning, reflected by many applications"),
-    ("X-Original-Host", Origin, "Azure Application Gateway back ends"),
-    ("X-Real-Host", Origin, "back ends of hand-written proxies"),
-    ("X-Backend-Host", Origin, "back ends of hand-written proxies"),
-    ("X-Host-Override", Origin, "Apache Sling, Google back ends"),
-    ("X-Http-Host-Override", Origin, "older PHP frameworks"),
-    ("X-Original-URL", Target, "Symfony before 4.1, Zend, IIS URL Rewrite, Envoy back ends"),
-    ("X-Rewrite-URL", Target, "Symfony before 4.1, Zend, ISAPI_Rewrite"),
-    ("X-Override-URL", Target, "PHP frameworks"),
-    ("X-Original-URI", Target, "ingress controllers' back ends"),
-    ("X-Original-Path", Target, "Envoy back ends"),
-    ("X-Envoy-Original-Path", Target, "Envoy back ends"),
-    ("X-Request-URI", Target, "application servers' connectors"),
-    ("X-Rewrite-Path", Target, "back ends of hand-written proxies"),
-    ("X-Sendfile-Type", Target, "Rack::Sendfile: the field that names the file, instead of the file itself"),
-    ("X-Accel-Mapping", Target, "Rack::Sendfile: which file of the server is sent"),
-    ("X-Proxy-URL", Target, "back ends of hand-written proxies"),
-    ("X-Http-Destinationurl", Target, "back ends of hand-written proxies"),
-    ("Base-Url", Origin, "back ends of hand-written proxies"),
-    ("Destination", Target, "WebDAV (RFC 4918 §10.3), which no stored method uses"),
-    (
-        "X-HTTP-Method-Override",
-        Method,
-        "Rack::MethodOverride, Express method-override, Symfony, Laravel, Play",
-    ),
-    ("X-HTTP-Method", Method, "Microsoft and SAP OData services, Symfony"),
-    ("X-Method-Override", Method, "Express method-override, IBM services"),
-    ("X-Override-Method", Method, "back ends of hand-written proxies"),
-    ("X-Base-Url", Origin, "back ends of hand-written proxies"),
-    ("X-Middleware-Subrequest", Target, "Next.js: skips middleware, the login included"),
-    ("X-Invoke-Path", Target, "Next.js"),
-    ("X-Invoke-Query", Target, "Next.js"),
-    ("X-Invoke-Status", Origin, "Next.js: responds with the error page of this status"),
-    ("X-Matched-Path", Target, "Next.js"),
-    ("X-Now-Route-Matches", Target, "Next.js"),
-    ("X-Middleware-Prefetch", Target, "Next.js: an empty object for the page (CVE-2023-46298)"),
-    ("X-Nextjs-Data", Target, "Next.js: an empty 200 for a redirect"),
-    ("X-Original-Forwarded-Host", Origin, "ingress controllers' back ends"),
-    ("X-Forwarded-Context", Origin, "Java application servers behind API gateways"),
-    ("X-HTTP-Path-Override", Target, "back ends of hand-written proxies"),
-    ("X-Original-Method", Method, "ingress controllers' forward-auth back ends"),
-    ("X-Client-Scheme", Origin, "back ends of hosted load balancers"),
-    ("X-ARR-SSL", Origin, "IIS Application Request Routing back ends"),
-    ("X-SSL", Origin, "PHP frameworks behind TLS terminators"),
-    ("Fastly-SSL", Origin, "back ends of that CDN"),
-    ("CloudFront-Forwarded-Proto", Origin, "back ends of that CDN"),
+    ("X-Forwarded-Proto", "Rails, Symfony, Django (SECURE_PROXY_SSL_HEADER), Express, Spring, ASP.NET Core"),
+    ("X-Forwarded-Protocol", "gunicorn (secure_scheme_headers), older Django set-ups"),
+    ("X-Forwarded-Scheme", "Rack, Ingress-NGINX set-ups; responds with a redirect to https"),
+    ("X-Forwarded-Https", "PHP frameworks behind TLS terminators"),
+    ("X-AppEngine-Https", "WordPress and PHP frameworks on that platform"),
+    ("CF-Visitor", "{\"scheme\":\"https\"}: WordPress and its plugins behind that CDN"),
+    ("Ssl-Offloaded", "Magento (its default offloader header), back ends of load balancers"),
+    ("X-Forwarded-Ssl", "Rack, gunicorn (secure_scheme_headers), Spring"),
+    ("X-Forwarded-Port", "Symfony, Rails, Spring, Werkzeug ProxyFix"),
+    ("X-Forwarded-Prefix", "Spring, Symfony, Werkzeug ProxyFix, ASP.NET Core, Traefik back ends"),
+    ("X-Forwarded-Server", "Apache httpd back ends, Joomla, Magento"),
+    ("X-Forwarded-By", "application firewalls' back ends"),
+    ("X-Forwarded", "ancestor of RFC 7239's field"),
+    ("X-Scheme", "ingress controllers' back ends"),
+    ("X-Url-Scheme", "IIS and Microsoft ISA back ends, Joomla"),
+    ("Front-End-Https", "Exchange and IIS back ends, WordPress plugins"),
+    ("X-Https", "PHP frameworks behind TLS terminators"),
+    ("X-Script-Name", "WSGI prefix middleware"),
+    ("X-Host", "named first in published studies of cache poisoning, reflected by many applications"),
+    ("X-Original-Host", "Azure Application Gateway back ends"),
+    ("X-Real-Host", "back ends of hand-written proxies"),
+    ("X-Backend-Host", "back ends of hand-written proxies"),
+    ("X-Host-Override", "Apache Sling, Google back ends"),
+    ("X-Http-Host-Override", "older PHP frameworks"),
+    ("Base-Url", "back ends of hand-written proxies"),
+    ("X-Base-Url", "back ends of hand-written proxies"),
+    ("X-Invoke-Status", "Next.js: responds with the error page of this status"),
+    ("X-Original-Forwarded-Host", "ingress controllers' back ends"),
+    ("X-Forwarded-Context", "Java application servers behind API gateways"),
+    ("X-Client-Scheme", "back ends of hosted load balancers"),
+    ("X-ARR-SSL", "IIS Application Request Routing back ends"),
+    ("X-SSL", "PHP frameworks behind TLS terminators"),
+    ("Fastly-SSL", "back ends of that CDN"),
+    ("CloudFront-Forwarded-Proto", "back ends of that CDN"),
+    // For the target.
+    ("X-Forwarded-Path", "API gateways' back ends"),
+    ("X-Forwarded-Uri", "Traefik and Caddy forward-auth back ends"),
+    ("X-Forwarded-Query", "API gateways' back ends"),
+    ("X-Original-URL", "Symfony before 4.1, Zend, IIS URL Rewrite, Envoy back ends"),
+    ("X-Rewrite-URL", "Symfony before 4.1, Zend, ISAPI_Rewrite"),
+    ("X-Override-URL", "PHP frameworks"),
+    ("X-Original-URI", "ingress controllers' back ends"),
+    ("X-Original-Path", "Envoy back ends"),
+    ("X-Envoy-Original-Path", "Envoy back ends"),
+    ("X-Request-URI", "application servers' connectors"),
+    ("X-Rewrite-Path", "back ends of hand-written proxies"),
+    ("X-Sendfile-Type", "Rack::Sendfile: the field that names the file, instead of the file itself"),
+    ("X-Accel-Mapping", "Rack::Sendfile: which file of the server is sent"),
+    ("X-Proxy-URL", "back ends of hand-written proxies"),
+    ("X-Http-Destinationurl", "back ends of hand-written proxies"),
+    ("Destination", "WebDAV (RFC 4918 §10.3), which no stored method uses"),
+    ("X-Middleware-Subrequest", "Next.js: skips middleware, the login included"),
+    ("X-Invoke-Path", "Next.js"),
+    ("X-Invoke-Query", "Next.js"),
+    ("X-Matched-Path", "Next.js"),
+    ("X-Now-Route-Matches", "Next.js"),
+    ("X-Middleware-Prefetch", "Next.js: an empty object for the page (CVE-2023-46298)"),
+    ("X-Nextjs-Data", "Next.js: an empty 200 for a redirect"),
+    ("X-HTTP-Path-Override", "back ends of hand-written proxies"),
+    // For the method.
+    ("X-Forwarded-Method", "Traefik and Caddy forward-auth back ends"),
+    ("X-HTTP-Method-Override", "Rack::MethodOverride, Express method-override, Symfony, Laravel, Play"),
+    ("X-HTTP-Method", "Microsoft and SAP OData services, Symfony"),
+    ("X-Method-Override", "Express method-override, IBM services"),
+    ("X-Override-Method", "back ends of hand-written proxies"),
+    ("X-Original-Method", "ingress controllers' forward-auth back ends"),
 ];
 
 /// Fields that request another form of a page. They are passed on, as applications need them; the response is
@@ -226,11 +206,11 @@ pub(super) fn ends_here(id: FieldId, name: &[u8], key: &Template) -> bool {
         FieldId::Other | FieldId::Forwarded | FieldId::XForwardedHost | FieldId::XForwardedProto
     );
     known
-        && TABLE.iter().any(|(field, _, _)| cgi_name::is_same(name, field.as_bytes()))
+        && TABLE.iter().any(|(field, _)| cgi_name::is_same(name, field.as_bytes()))
         && !names_field(key, name)
 }
 
 #[cfg(test)]
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    TABLE.iter().map(|(name, _, _)| *name)
+    TABLE.iter().map(|(name, _)| *name)
 }

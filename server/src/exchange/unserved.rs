@@ -1,6 +1,4 @@
 //! A request whose response no client gets: it is read here, and stored nowhere.
-//!
-//! Before: `filling`, through which it is read; next: `probing` and `cached/verify/asking`, which ask so.
 
 use super::{Filling, OpenedFill, open};
 use crate::request::Request;

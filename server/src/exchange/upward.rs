@@ -1,8 +1,7 @@
 //! The rest of a request's body, sent while its response comes (RFC 9112 §9.5, RFC 9113 §8.1): what both sides of a stream of gRPC live
 //! by, and servers that respond before they have read all.
 //!
-//! It takes a piece at a time and waits until the upstream has it, so that neither side is read faster than the other takes. Before:
-//! `sending`, which stops when a response begins; next: `answered`, which polls this beside the response.
+//! It takes a piece at a time and waits until the upstream has it, so that neither side is read faster than the other takes.
 
 use super::request_body::{RequestBody, read_at};
 use crate::client::{BodyProgress, Client, ClientFailure};

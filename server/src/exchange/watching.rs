@@ -13,13 +13,11 @@ pub(super) async fn watch<F: Future>(
     client: Option<&mut Client>,
     future: F,
 ) -> Result<F::Output, ClientFailure> {
-    let mut future = pin!(future);
-    let Some(client) = client else { return Ok(future.await) };
-    poll_fn(|context| match future.as_mut().poll(context) {
-        Poll::Ready(output) => Poll::Ready(Ok(output)),
-        Poll::Pending => client.poll_gone(context).map(|()| Err(ClientFailure::Gone)),
-    })
-    .await
+    let future = pin!(future);
+    match client {
+        Some(client) => client.unless_gone(future).await,
+        None => Ok(future.await),
+    }
 }
 
 /// As [`watch`], for a fill: after the client has left it ends after `bound`, unless others wait then.

@@ -68,7 +68,7 @@ pub fn of(request: &Request, status: u16, fields: Fields<'_>, length: Option<u64
     if !is_there(request) {
         return None;
     }
-    let mut draft = Draft { status, headers: Headers::copied_from(fields, |_, _, _| true), length };
+    let mut draft = Draft { status, headers: Headers::from(fields), length };
     let mut filters: Vec<_> = BEFORE_ADDITION.iter().filter_map(|begin| begin(request, &mut draft)).collect();
     let addition = addition::begin(request, &mut draft);
     filters.extend(BEHIND_ADDITION.iter().filter_map(|begin| begin(request, &mut draft)));

@@ -11,7 +11,7 @@ use crate::filter::chain::{self, Change};
 use crate::filter::coding::{self, Plain};
 use crate::filter::head;
 use crate::request::Request;
-use millstream_cache::Part;
+use millstream_cache::Head;
 use millstream_conf::model::IfModifiedSince;
 use millstream_net::clock;
 use millstream_wire::conditional::{self, Outcome, Validators};
@@ -31,6 +31,14 @@ pub struct Offer<'a> {
     pub length: Option<u64>,
     /// Whether its bytes come once and in order, which allows only one range.
     pub is_stream: bool,
+}
+
+impl<'a> Offer<'a> {
+    #[inline]
+    pub fn stored(head: Head<'a>, length: Option<u64>, is_stream: bool) -> Offer<'a> {
+        let validators = Validators { etag: head.etag(), last_modified: head.last_modified };
+        Offer { status: head.status, fields: head.fields(), validators, length, is_stream }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,7 +120,8 @@ pub fn choose_range(request: &Request, offer: &Offer<'_>) -> Chosen {
 }
 
 /// From a stored part; `None` unless it contains the single requested range. Positions are in the whole.
-pub fn choose_within(request: &Request, part: &Part, validators: Validators<'_>) -> Option<Chosen> {
+pub fn choose_within(request: &Request, head: Head<'_>) -> Option<Chosen> {
+    let (part, validators) = (head.part?, Offer::stored(head, None, false).validators);
     if request.method != Method::Get
         || has_no_ranges(request)
         || !conditional::range_applies(request.fields(), validators)

@@ -2,7 +2,6 @@
 //!
 //! Conditions and a range are answered from the stream: what the client does not want is passed over, and it is done
 //! with once it has its part, however long the fill goes on. A fill that breaks off cuts the answer.
-//! Next: `exchange/filling`, the other side.
 
 use super::chosen::{self, Extent, Offer, Unmet};
 use super::hit;
@@ -10,7 +9,6 @@ use crate::client::{Client, ClientFailure};
 use crate::request::Request;
 use millstream_cache::Follower;
 use millstream_wire::Headers;
-use millstream_wire::conditional::Validators;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::{Poll, ready};
@@ -37,13 +35,7 @@ pub async fn serve(
     trailers: TrailersOf<'_>,
 ) -> Followed {
     let stored = follower.head().clone();
-    let offer = Offer {
-        status: stored.status,
-        fields: stored.fields(),
-        validators: Validators { etag: stored.etag(), last_modified: stored.last_modified },
-        length: stored.content_length,
-        is_stream: true,
-    };
+    let offer = Offer::stored(stored.view(), stored.content_length, true);
     let chosen = chosen::choose(request, &offer);
     // Fields that are not stored are for the client that asked all the same.
     let headers = match request.reply.own_head.take() {
@@ -65,10 +57,7 @@ pub async fn serve(
             client.skip(first);
             pass(request, client, follower, (is_part, trailers)).await
         }
-        None => {
-            client.end(request, None);
-            client.flush(request).await
-        }
+        None => client.finish(request, None).await,
     };
     outcome.map_or_else(Followed::Client, |()| Followed::Done)
 }
@@ -96,11 +85,7 @@ async fn pass(
         };
         match piece {
             Some(Ok(piece)) => client.push(request, &piece),
-            Some(Err(_)) => {
-                client.abandon();
-                request.keep_alive = false;
-                return client.flush(request).await;
-            }
+            Some(Err(_)) => return client.cut(request).await,
             None => break,
         }
         if client.queued() >= QUEUE {
@@ -110,6 +95,5 @@ async fn pass(
     drop(follower);
     // Those of the whole, such as a digest, are not a part's (RFC 9110 §6.5).
     let trailers = trailers(request).filter(|_| !is_part);
-    client.end(request, trailers.as_ref().map(Headers::view));
-    client.flush(request).await
+    client.finish(request, trailers.as_ref().map(Headers::view)).await
 }

@@ -16,7 +16,6 @@ use millstream_cache::{Entry, Head, Held, Hit, Now};
 use millstream_net::buffers::Pooled;
 use millstream_net::memory_file::MemoryFile;
 use millstream_telemetry::metrics::CacheStatus;
-use millstream_wire::conditional::Validators;
 use millstream_wire::{Coding, FieldId, Headers, date};
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
@@ -113,7 +112,7 @@ impl Ready {
 }
 
 pub fn choose(request: &Request, entry: &Arc<Entry>) -> Chosen {
-    chosen::choose(request, &offer(entry))
+    chosen::choose(request, &Offer::stored(entry.head(), Some(entry.length()), false))
 }
 
 /// Writes the head of a hit and returns what follows. `None` if it needs more than one write: the body is not
@@ -161,17 +160,6 @@ pub fn ready(
     Some(if has_body { Ready::Body(prepared) } else { Ready::HeadOnly })
 }
 
-fn offer(entry: &Arc<Entry>) -> Offer<'_> {
-    let head = entry.head();
-    Offer {
-        status: head.status,
-        fields: head.fields(),
-        validators: Validators { etag: head.etag(), last_modified: head.last_modified },
-        length: Some(entry.length()),
-        is_stream: false,
-    }
-}
-
 fn shaped(
     request: &mut Request,
     entry: &Arc<Entry>,
@@ -211,7 +199,7 @@ fn part_of(
 /// Sets `$upstream_http_…` and `$upstream_cache_…` from the entry.
 pub fn remember(request: &mut Request, head: Head<'_>, now: Now) {
     if request.generation.shared.reads.upstream_heads {
-        request.tries.headers = Some(Rc::new(Headers::copied_from(head.fields(), |_, _, _| true)));
+        request.tries.headers = Some(Rc::new(Headers::from(head.fields())));
         request.tries.cached = Some(CachedFacts { age: head.age(now), last_modified: head.last_modified });
     }
 }

@@ -1,7 +1,9 @@
 //! Several ranges in one answer: `multipart/byteranges` (RFC 9110 §14.6), laid out byte by byte as nginx does.
 //!
-//! It holds no content: between the heads of the parts the caller sends the bytes, in the order of `ranges`.
+//! It holds no content: between the heads of the parts its owner sends the bytes, in the order of `ranges`.
 
+use crate::client::Client;
+use crate::request::Request;
 use millstream_wire::range::ContentRange;
 use millstream_wire::{FieldId, Headers};
 use std::hash::BuildHasher;
@@ -37,6 +39,26 @@ impl Multipart {
         text.clear();
         self.write_end(&mut text);
         parts + text.len() as u64
+    }
+
+    /// All of the body; `part` sends the bytes of one range.
+    pub async fn send<E>(
+        &self,
+        request: &mut Request,
+        client: &mut Client,
+        mut part: impl AsyncFnMut(&mut Request, &mut Client, Range<u64>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut text = Vec::with_capacity(256);
+        for range in &self.ranges {
+            text.clear();
+            self.write_head(range, &mut text);
+            client.push(request, &text);
+            part(request, client, range.clone()).await?;
+        }
+        text.clear();
+        self.write_end(&mut text);
+        client.push(request, &text);
+        Ok(())
     }
 
     pub fn write_head(&self, range: &Range<u64>, out: &mut Vec<u8>) {

@@ -100,6 +100,7 @@ pub fn holds(template: &Template, request: &Request, scratch: &mut Vec<u8>) -> b
     !scratch.is_empty() && scratch.as_slice() != b"0"
 }
 
+#[inline]
 pub fn any_holds(templates: &[Template], request: &Request) -> bool {
     let mut scratch = Vec::new();
     templates.iter().any(|template| holds(template, request, &mut scratch))

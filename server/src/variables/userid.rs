@@ -1,6 +1,6 @@
 //! `userid`: the ids of visitors, in cookies and as `$uid_got` and `$uid_set`.
 //!
-//! An id tells visitors apart and proves nothing: it can be guessed, as nginx's can. Before: `request/visitor`; next: `filter/head`, which
+//! An id tells visitors apart and proves nothing: it can be guessed, as nginx's can. Before: `request/identity`; next: `filter/head`, which
 //! sends the cookie.
 
 use super::{Found, tell, value};

@@ -1,7 +1,7 @@
 //! `grpc_pass`: speaking gRPC, which is HTTP/2, to the upstream.
 //!
 //! Bodies go both ways as they come and answers are stored nowhere, so the family has no rows for buffers and caches. Before: `target`, whom a
-//! location passes to; next: `millstream-server`'s `exchange/saying`.
+//! location passes to; next: `millstream-server`'s `exchange/asked`.
 
 use super::exchange::Exchange;
 use super::http::{self, SetHeader};

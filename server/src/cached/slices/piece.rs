@@ -4,12 +4,11 @@
 //! it is never longer than a piece. What reads it follows the fill. Next: `course`, which says how a piece is had, and
 //! `exchange::open`.
 
-use super::SliceFailure;
 use crate::cache_report::CacheReport;
 use crate::cached::course::{self, Course, LOOKUPS, Right};
-use crate::cached::stored;
+use crate::cached::stored::{self, Unsent};
 use crate::caching::keyed;
-use crate::client::{Client, ClientFailure, Unsent, send_stored};
+use crate::client::{Client, ClientFailure};
 use crate::counting;
 use crate::exchange::{self, Filling, OpenedFill, Proxied};
 use crate::request::Request;
@@ -234,21 +233,17 @@ pub(super) async fn send(
     client: &mut Client,
     source: Source,
     range: Range<u64>,
-) -> Result<(), SliceFailure> {
+) -> Result<(), Unsent> {
     let mut follower = match source {
         Source::Entry(entry) => {
-            let mut reader = entry.body().open(range).await.map_err(|_| SliceFailure::Piece)?;
+            let mut reader = entry.body().open(range).await.map_err(|_| Unsent::Body)?;
             let file = stored::in_file(&entry);
             drop(entry);
-            return send_stored(client, request, &mut reader).await.map_err(|unsent| match unsent {
-                Unsent::Client(failure) => SliceFailure::Client(failure),
-                Unsent::Body => {
-                    if let Some(entry) = &file {
-                        stored::damaged(request, entry);
-                    }
-                    SliceFailure::Piece
-                }
-            });
+            let sent = stored::send(request, client, &mut reader).await;
+            if let Err(Unsent::Body) = sent {
+                stored::damaged(request, file.as_ref());
+            }
+            return sent;
         }
         Source::Stream(follower) => follower,
     };
@@ -261,16 +256,16 @@ pub(super) async fn send(
                 Poll::Pending => {
                     if !is_held_back(request, client) {
                         client.pause();
-                        ready!(client.poll_flush(context, request)).map_err(SliceFailure::Client)?;
+                        ready!(client.poll_flush(context, request)).map_err(Unsent::Client)?;
                     }
-                    client.poll_gone(context).map(|()| Err(SliceFailure::Client(ClientFailure::Gone)))
+                    client.poll_gone(context).map(|()| Err(Unsent::Client(ClientFailure::Gone)))
                 }
             })
             .await?
         };
         let Some(Ok(bytes)) = bytes else {
             super::log(request, "slice response ended prematurely");
-            return Err(SliceFailure::Piece);
+            return Err(Unsent::Body);
         };
         let end = position + bytes.len() as u64;
         let (from, to) = (range.start.max(position), range.end.min(end));
@@ -278,7 +273,7 @@ pub(super) async fn send(
             let wanted = bytes.slice((from - position) as usize..(to - position) as usize);
             drop(bytes);
             if request.sent.bytes > 0 || client.queued() + wanted.len() > HELD_BACK {
-                client.send(request, wanted).await.map_err(SliceFailure::Client)?;
+                client.send(request, wanted).await.map_err(Unsent::Client)?;
             } else {
                 client.push(request, &wanted);
             }

@@ -1,7 +1,6 @@
 //! How a check asks, and what it keeps of a response: what it means, in bounded memory.
 //!
-//! The response is read through and stored nowhere. A body in gzip is compared decoded; another coding cannot be. Before:
-//! `exchange`; next: `experiment`, which compares.
+//! The response is read through and stored nowhere. A body in gzip is compared decoded; another coding cannot be.
 
 use super::experiment::CheckResult;
 use crate::exchange::unserved::unserved;

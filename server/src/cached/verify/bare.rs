@@ -1,7 +1,7 @@
 //! A request for the same entry that is no one's: of the client's, only what key and Vary name.
 //!
 //! It has no credential, address or certificate unless the key contains it, which is found out by taking it away: if the key stays the
-//! same, the key does not contain it. Before: `caching/keyed`; next: `asking`.
+//! same, the key does not contain it.
 
 use crate::caching::keyed;
 use crate::request::Request;

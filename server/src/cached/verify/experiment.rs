@@ -10,7 +10,7 @@
 //! own refused (401, 403), bare ≠ stored ──── leak: this client would have got nothing
 //! ```
 //! A content that changes meanwhile, or servers that disagree, make one of the responses differ from its own kind, so there
-//! are several rounds before a leak is found. Before: `asking`; next: `verify`, which acts on it.
+//! are several rounds before a leak is found.
 
 use millstream_shadow::{Content, Likeness, Noise};
 

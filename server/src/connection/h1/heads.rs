@@ -9,7 +9,6 @@ use millstream_net::{buffers, clock};
 use millstream_telemetry::metrics::Gauge;
 use millstream_wire::h1::head::{HeadError, Progress};
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 /// Larger heads keep the buffer they were read into.
 const COPIED: usize = 2048;
@@ -106,15 +105,10 @@ impl Connection {
             self.client.deadline().set(until);
         }
         if self.client.deadline().at().is_none() {
-            let timeout = self.head_timeout();
+            let timeout = self.accepted.server().settings.client_header.timeout;
             self.client.deadline().set(clock::now() + timeout);
         }
         self.client.deadline().poll(cx).map(|()| HeadOutcome::TimedOut(pending.take()))
-    }
-
-    /// After a request the connection idles as long as its location says.
-    fn head_timeout(&self) -> Duration {
-        self.accepted.server().settings.client_header.timeout
     }
 
     fn take_head(&mut self, mut request: Box<Request>) -> Box<Request> {

@@ -3,7 +3,7 @@
 //! ```text
 //! Staying ──stop, or as many requests as may be──▶ Announced ──a round trip──▶ Closing ──no stream left──▶ closed
 //! ```
-//! Between the steps requests still count, for the client sent them before it heard. What breaks the rules ends at once. Before: `h2`.
+//! Between the steps requests still count, for the client sent them before it heard. What breaks the rules ends at once.
 
 use super::Fate;
 use crate::connection::accepted::{Accepted, DRAIN_PATIENCE};

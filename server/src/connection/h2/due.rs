@@ -1,6 +1,6 @@
 //! What a client owes in time: since when only it is awaited, and when the wait ends.
 //!
-//! Only waits for the client are bounded here; responses have their own timeouts. Before: `h2`, which waits.
+//! Only waits for the client are bounded here; responses have their own timeouts.
 
 use crate::connection::accepted::Accepted;
 use crate::worker::{Awaits, idle_since};

@@ -1,7 +1,6 @@
 //! The socket of a connection with what is on its way through it: bytes read and not yet taken, frames made and not yet written.
 //!
-//! It knows no frame, and holds no buffer while nothing is under way. Before: `h2`, which takes frames; next: `net/streams/carrier`, which has
-//! those that are made.
+//! It knows no frame, and holds no buffer while nothing is under way.
 
 use super::due::ClientDue;
 use millstream_net::buffers;

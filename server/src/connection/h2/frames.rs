@@ -6,7 +6,7 @@
 use super::departure::FAREWELL;
 use super::heads::{self, Come, Place};
 use super::patience::{TINY, Work};
-use super::{Fate, Http2Connection, Preamble, websocket};
+use super::{Fate, Http2Connection, Preamble};
 use millstream_net::streams::BadBody;
 use millstream_telemetry::metrics::Counter;
 use millstream_wire::FieldId;
@@ -177,7 +177,7 @@ impl Http2Connection {
                 request.method = request.received.head.method;
                 match extra.protocol {
                     None => {}
-                    Some(ConnectProtocol::WebSocket) => websocket::as_upgrade(&mut request),
+                    Some(ConnectProtocol::WebSocket) => heads::as_upgrade(&mut request),
                     Some(ConnectProtocol::Other) => {
                         self.refuse(place, request, 501, "a CONNECT for an unknown protocol", None);
                         return Ok(());

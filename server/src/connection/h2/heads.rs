@@ -1,14 +1,14 @@
 //! Header blocks: gathered from their frames, and made a request (RFC 9113 §4.3, §8.3).
 //!
-//! A block that has begun is read to its end whatever becomes of it, because the client's table goes on with it. Before: `frames`, which
-//! brings fragments; next: `serving`, which answers.
+//! A block that has begun is read to its end whatever becomes of it, because the client's table goes on with it.
 
 use super::Fate;
 use super::patience::Work;
 use crate::connection::accepted::Accepted;
 use crate::failure;
-use crate::request::Request;
-use millstream_wire::Version;
+use crate::request::{Received, Request};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use millstream_wire::h1::head::HeadLimits;
 use millstream_wire::h2::error_code::ErrorCode;
 use millstream_wire::h2::extra::Extra;
@@ -17,6 +17,9 @@ use millstream_wire::h2::hpack::HpackDecoder;
 use millstream_wire::h2::priority::Priority;
 use millstream_wire::h2::request::decode_request;
 use millstream_wire::h2::request_error::RequestError;
+use millstream_wire::{Method, Version};
+
+const WEBSOCKET_KEY: &str = "sec-websocket-key";
 
 pub(super) struct Come {
     pub(super) stream: u32,
@@ -136,4 +139,18 @@ pub(super) fn refusal_of(error: &RequestError, request: &mut Request) -> (u16, O
         error => failure::of_head(error.status()),
     };
     (status, flaw)
+}
+
+/// Turns an extended CONNECT for a WebSocket (RFC 8441) into the request by which HTTP/1.1 asks for one (RFC 6455 §4.1), so that
+/// configurations, rights and upstreams have one kind of them. `exchange/tunnel` makes its 101 a 200.
+pub(super) fn as_upgrade(request: &mut Request) {
+    request.method = Method::Get;
+    // The client has no use for one (RFC 8441 §5), and a request has one of them (RFC 6455 §11.3.1).
+    let Received { bytes, head, .. } = &mut request.received;
+    head.fields.retain(|field| !field.name(bytes).eq_ignore_ascii_case(WEBSOCKET_KEY.as_bytes()));
+    // It only has to be another one each time.
+    let key = STANDARD.encode(&request.id()[..16]);
+    for (name, value) in [("connection", "upgrade"), ("upgrade", "websocket"), (WEBSOCKET_KEY, &key)] {
+        request.received.append_field(name.as_bytes(), value.as_bytes());
+    }
 }

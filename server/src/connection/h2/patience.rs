@@ -1,8 +1,8 @@
 //! How much work a client may make that brings it nothing: resets, pings, settings and frames that carry nothing.
 //!
 //! A connection has two purses. Such work is taken out of the first, into which time and responses put something; what it made an upstream
-//! do in vain is taken out of the second as well, which no hit fills. A client that overdraws one is told to be calm
-//! (RFC 9113 §10.5, ENHANCE_YOUR_CALM). Other connections are not touched. Before: `frames`, which charges.
+//! do in vain is taken out of the second as well, which no hit fills. A client that overdraws one is told to be calm (RFC 9113 §10.5,
+//! ENHANCE_YOUR_CALM). Other connections are not touched.
 
 use std::time::Instant;
 

@@ -1,13 +1,11 @@
 //! How a request is answered: at once, where that can be, else by a future of the connection's task.
-//!
-//! Before: `heads`, which made it; next: `phase`, which decides; `drive`, which carries out.
 
 use super::heads::{Come, Place};
 use super::patience::Work;
 use super::{Fate, Http2Connection};
 use crate::admission;
-use crate::client::{Client, Ending};
-use crate::connection::counted::Processing;
+use crate::client::Client;
+use crate::connection::accepted::Processing;
 use crate::counting;
 use crate::drive::{self, Left, subrequest};
 use crate::failure;
@@ -204,7 +202,7 @@ async fn served(
     client: &mut Client,
     refusal: Option<Declined>,
 ) -> Served {
-    let is_whole = matches!(client.settle(), Ending::Whole | Ending::Closing);
+    let is_whole = client.settle().is_whole();
     if refusal.is_none() && subrequest::is_followed(&request) {
         Box::pin(subrequest::follow(&mut request)).await;
     }

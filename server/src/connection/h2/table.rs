@@ -1,11 +1,9 @@
 //! The streams of a connection: those that are open, the ones that ended last, and what was said of some that have yet to come
 //! (RFC 9113 §5.1).
 //!
-//! It decides whether a frame may be about a stream, and how many there may be. Before: `frames`; next: `ended`, `early`.
+//! It decides whether a frame may be about a stream, and how many there may be: `frames` asks.
 
 use super::Fate;
-use super::early::EarlyPriorities;
-use super::ended::{Ended, Past};
 use millstream_net::streams::{Beginning, Carrier, Http2Stream};
 use millstream_wire::h2::error_code::ErrorCode;
 use millstream_wire::h2::priority::Priority;
@@ -192,5 +190,110 @@ impl StreamTable {
     /// They have no client any more.
     pub(super) fn leave(&self) {
         self.open.iter().for_each(|stream| stream.leave());
+    }
+}
+
+/// Remembered streams that ended on both sides.
+const KEPT: usize = 32;
+
+/// The streams that ended last: what still comes on them was sent before their client knew (RFC 9113 §5.1, "closed"). A frame for an
+/// older one is as one for a stream that never was.
+#[derive(Debug, Default)]
+struct Ended {
+    closed: Option<Box<Ring>>,
+    given_up: Option<Box<Ring>>,
+}
+
+#[derive(Debug, Default)]
+struct Ring {
+    streams: Vec<u32>,
+    next: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Past {
+    Unknown,
+    Closed,
+    /// We reset it; its client may not know yet.
+    GivenUp,
+}
+
+impl Ended {
+    fn close(&mut self, stream: u32) {
+        self.closed.get_or_insert_default().add(stream, KEPT);
+    }
+
+    /// `most`: streams that the client may have open, each of which may have more on its way.
+    fn give_up(&mut self, stream: u32, most: u32) {
+        self.given_up.get_or_insert_default().add(stream, most.max(1) as usize);
+    }
+
+    fn past(&self, stream: u32) -> Past {
+        let is_in =
+            |ring: &Option<Box<Ring>>| ring.as_ref().is_some_and(|ring| ring.streams.contains(&stream));
+        if is_in(&self.given_up) {
+            Past::GivenUp
+        } else if is_in(&self.closed) {
+            Past::Closed
+        } else {
+            Past::Unknown
+        }
+    }
+}
+
+impl Ring {
+    fn add(&mut self, stream: u32, most: usize) {
+        if self.streams.len() < most {
+            self.streams.push(stream);
+            return;
+        }
+        self.streams[self.next] = stream;
+        self.next = (self.next + 1) % most;
+    }
+}
+
+/// Priorities of requests that have yet to come: a PRIORITY_UPDATE frame may be ahead of its request (RFC 9218 §7.1).
+#[derive(Debug, Default)]
+struct EarlyPriorities {
+    said: Vec<(u32, Priority)>,
+}
+
+impl EarlyPriorities {
+    /// Keeps the latest of each stream, for at most `most` streams.
+    fn add(&mut self, stream: u32, priority: Priority, most: usize) {
+        if let Some((_, said)) = self.said.iter_mut().find(|(known, _)| *known == stream) {
+            *said = priority;
+        } else if self.said.len() < most {
+            self.said.push((stream, priority));
+        }
+    }
+
+    /// Also drops lower streams, which will never open (RFC 9113 §5.1.1).
+    fn take(&mut self, stream: u32) -> Option<Priority> {
+        let said = self.said.iter().find(|(known, _)| *known == stream).map(|(_, priority)| *priority);
+        self.said.retain(|(known, _)| *known > stream);
+        said
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_word_counts_and_no_more_than_a_bound_is_kept() {
+        let of = |urgency| Priority { urgency, incremental: false };
+        let mut early = EarlyPriorities::default();
+        for (stream, urgency) in [(5, 1), (3, 2), (5, 6), (9, 0)] {
+            early.add(stream, of(urgency), 2);
+        }
+        assert_eq!(
+            [1, 3, 3, 5, 9].map(|stream| early.take(stream)),
+            [None, Some(of(2)), None, Some(of(6)), None]
+        );
+        early.add(3, of(2), 2);
+        early.add(5, of(2), 2);
+        assert_eq!(early.take(7), None);
+        assert!(early.said.is_empty());
     }
 }

@@ -1,7 +1,7 @@
 //! How much of what has come a connection takes before others have their turn.
 //!
-//! A request that is answered at once costs its few microseconds, any other may cost a connection to an upstream: of these there is a number,
-//! of all a time. Before: `frames`, which asks before each frame.
+//! A request that is answered at once costs its few microseconds, any other may cost a connection to an upstream: of these there is a
+//! number, of all a time.
 
 use millstream_net::clock;
 use std::time::{Duration, Instant};

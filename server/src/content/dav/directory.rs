@@ -1,6 +1,6 @@
 //! Directories with all that is in them, copied or removed. It blocks: for threads of `blocking` only.
 //!
-//! Each directory is opened from the one it is in, and never through a link. Before: `tree`.
+//! Each directory is opened from the one it is in, and never through a link.
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, mkdirat, openat, statat, unlinkat};
 use rustix::io::Errno;

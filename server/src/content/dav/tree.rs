@@ -1,8 +1,8 @@
 //! What `dav_methods` do to files. It blocks: for threads of `blocking` only.
 //!
 //! A file or directory is reached in the directory that holds it, which was opened as `disable_symlinks` allows, so that a link which
-//! is put in its place meanwhile leads nowhere. New content is written under a name of its own and renamed. Links inside a
-//! directory that is copied or removed are never followed. Before: `dav`, which knows what the client wants; next: `directory`.
+//! is put in its place meanwhile leads nowhere. New content is written under a name of its own and renamed. Links inside a directory
+//! that is copied or removed are never followed.
 
 use super::directory;
 use crate::request::BodyFile;

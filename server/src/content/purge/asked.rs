@@ -111,7 +111,7 @@ fn of_target(request: &Request) -> Result<PurgeScope, Refusal> {
 }
 
 /// Path and query as received; without scheme and authority.
-fn origin_form(request: &Request) -> &[u8] {
+pub(super) fn origin_form(request: &Request) -> &[u8] {
     let end = request.received.head.query.map_or(request.received.head.path.end, |query| query.end);
     &request.received.bytes[request.received.head.path.start as usize..end as usize]
 }

@@ -1,6 +1,4 @@
 //! The other nodes of a cluster, as a purge reached them.
-//!
-//! Next: `millstream-cluster`'s `door`, which waits for them.
 
 use crate::generation::Shared;
 use millstream_cluster::{How, NodeState, Publication, What};

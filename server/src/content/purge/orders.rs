@@ -1,9 +1,9 @@
 //! From what is asked to what the cache is told: zones, keys and prefixes of keys.
 //!
-//! A key is found as a request would find it: a request of each method that is stored, plain and encrypted, is imagined for the target and the
-//! key of their location is evaluated. What a prefix of URLs means for keys is found the same way, from two URLs that
-//! differ right behind it: up to where their keys part, the key is the prefix. A key that cannot be told this way is
-//! refused by name, and nothing is purged. Nothing is done here. Next: `content/purge`, which gives the orders.
+//! A key is found as a request would find it: a request of each method that is stored, plain and encrypted, is imagined for the target and
+//! the key of their location is evaluated. What a prefix of URLs means for keys is found the same way, from two URLs that differ right
+//! behind it: up to where their keys part, the key is the prefix. A key that cannot be told this way is refused by name, and nothing is
+//! purged. Nothing is done here.
 
 use super::Refusal;
 use super::asked::{Hosts, PurgeScope};
@@ -92,35 +92,36 @@ impl Orders {
 
 /// Fails if a key cannot be determined, or no cached location is affected.
 pub fn of_request(request: &Request, wanted: &PurgeScope) -> Result<Orders, Refusal> {
-    let place = Entrance::of(request);
-    let mut orders = Orders::default();
+    let any_host = matches!(wanted, PurgeScope::Target(_, Hosts::Any) | PurgeScope::Prefix(_, Hosts::Any));
+    let mut search =
+        KeySearch { place: Entrance::of(request), like: request, any_host, orders: Orders::default() };
     match wanted {
         PurgeScope::Target(target, hosts) => {
             for host in names(request, hosts) {
                 for target in spelled::targets(target) {
-                    of_target(&place, request, &host, &target, *hosts == Hosts::Any, &mut orders)?;
+                    search.target(&host, &target)?;
                 }
             }
         }
         PurgeScope::Prefix(path, hosts) => {
             for host in names(request, hosts) {
-                of_prefix(&place, request, &host, path, *hosts == Hosts::Any, &mut orders)?;
+                search.prefix(&host, path)?;
             }
         }
         PurgeScope::Tags(tags) => {
             for (id, cache) in caches(request.generation.http(), request.route.server) {
-                tags.iter().for_each(|tag| orders.add(id, cache, PurgeItem::Tag(tag.clone())));
+                tags.iter().for_each(|tag| search.orders.add(id, cache, PurgeItem::Tag(tag.clone())));
             }
         }
         PurgeScope::All => {
             caches(request.generation.http(), request.route.server)
-                .for_each(|(id, cache)| orders.add(id, cache, PurgeItem::All));
+                .for_each(|(id, cache)| search.orders.add(id, cache, PurgeItem::All));
         }
     }
-    if orders.items.is_empty() {
+    if search.orders.items.is_empty() {
         return Err(Refusal { status: 404, text: "no location with a cache matches the request".into() });
     }
-    Ok(orders)
+    Ok(search.orders)
 }
 
 /// For any host the request's own stands for all, which is checked later.
@@ -140,98 +141,110 @@ fn own_host(request: &Request) -> Vec<u8> {
     }
 }
 
-fn of_target(
-    place: &Entrance,
-    like: &Request,
-    host: &[u8],
-    target: &[u8],
+/// The keys of what is asked for, as requests like `like` would have them.
+struct KeySearch<'r> {
+    place: Entrance,
+    like: &'r Request,
+    /// Keys must not depend on the host.
     any_host: bool,
-    orders: &mut Orders,
-) -> Result<(), Refusal> {
-    for way in ways(like.generation.http()) {
-        let mut imagined = imagine(place, like, way, host, target)?;
-        let found = imagined.route.location;
-        // Which `if` held for others is not known.
-        let generation = imagined.generation.clone();
-        for id in generation.http().location(found).faces.iter().copied().chain([found]) {
-            imagined.route.location = id;
-            of_location(place, like, &imagined, (way, target), any_host, orders)?;
-        }
-    }
-    Ok(())
+    orders: Orders,
 }
 
-fn of_location(
-    place: &Entrance,
-    like: &Request,
-    imagined: &Request,
-    (way, target): ((&str, bool), &[u8]),
-    any_host: bool,
-    orders: &mut Orders,
-) -> Result<(), Refusal> {
-    let cache = cache_of(imagined.location()).filter(|cache| policy::looks_up(cache, imagined.method));
-    let Some(cache) = cache else { return Ok(()) };
-    // A key that is too long has nothing stored under it.
-    let Some(key) = keyed::key(imagined, cache) else { return Ok(()) };
-    if any_host {
-        let mut elsewhere = imagine(place, like, way, ANY_HOST, target)?;
-        let faces = &imagined.location().faces;
-        if elsewhere.route.location != imagined.route.location && !faces.contains(&elsewhere.route.location) {
-            return Err(HOSTS_MATTER);
+impl KeySearch<'_> {
+    fn target(&mut self, host: &[u8], target: &[u8]) -> Result<(), Refusal> {
+        for way in ways(self.like.generation.http()) {
+            let mut imagined = self.imagine(way, host, target)?;
+            let found = imagined.route.location;
+            // Which `if` held for others is not known.
+            let generation = imagined.generation.clone();
+            for id in generation.http().location(found).faces.iter().copied().chain([found]) {
+                imagined.route.location = id;
+                self.location(&imagined, way, target)?;
+            }
         }
-        elsewhere.route.location = imagined.route.location;
-        if keyed::key(&elsewhere, cache).as_ref() != Some(&key) {
-            return Err(HOSTS_MATTER);
-        }
+        Ok(())
     }
-    if let Some(before) = before_slices(cache) {
-        // The whole is in pieces, one key each, with the range where the variable stands.
-        let prefix = [&variables::value(&before, imagined)[..], b"bytes="].concat();
-        orders.add(imagined.route.location, cache, PurgeItem::Prefix(prefix));
-    }
-    orders.add(imagined.route.location, cache, PurgeItem::Key(key));
-    Ok(())
-}
 
-fn of_prefix(
-    place: &Entrance,
-    like: &Request,
-    host: &[u8],
-    path: &[u8],
-    any_host: bool,
-    orders: &mut Orders,
-) -> Result<(), Refusal> {
-    for way in ways(like.generation.http()) {
-        let mut probes = Vec::with_capacity(4);
-        for ending in [&b"a"[..], b"b", if path.contains(&b'?') { b"a&a=a" } else { b"a?a=a" }] {
-            probes.push(imagine(place, like, way, host, &[path, ending].concat())?);
-        }
-        if any_host {
-            probes.push(imagine(place, like, way, ANY_HOST, &[path, b"a"].concat())?);
-            let (own, other) = (&probes[0], &probes[3]);
-            let differs = cache_of(own.location()).is_some_and(|cache| {
-                variables::value(&cache.key, own) != variables::value(&cache.key, other)
-            });
-            if own.route.location != other.route.location || differs {
+    fn location(&mut self, imagined: &Request, way: (&str, bool), target: &[u8]) -> Result<(), Refusal> {
+        let cache =
+            imagined.location().settings.cache().filter(|cache| policy::looks_up(cache, imagined.method));
+        let Some(cache) = cache else { return Ok(()) };
+        // A key that is too long has nothing stored under it.
+        let Some(key) = keyed::key(imagined, cache) else { return Ok(()) };
+        if self.any_host {
+            let mut elsewhere = self.imagine(way, ANY_HOST, target)?;
+            let faces = &imagined.location().faces;
+            if elsewhere.route.location != imagined.route.location
+                && !faces.contains(&elsewhere.route.location)
+            {
+                return Err(HOSTS_MATTER);
+            }
+            elsewhere.route.location = imagined.route.location;
+            if keyed::key(&elsewhere, cache).as_ref() != Some(&key) {
                 return Err(HOSTS_MATTER);
             }
         }
-        let http = like.generation.http();
-        let mut uri = probes[0].route.uri.clone();
-        if !path.contains(&b'?') {
-            uri.pop();
+        if let Some(before) = before_slices(cache) {
+            // The whole is in pieces, one key each, with the range where the variable stands.
+            let prefix = [&variables::value(&before, imagined)[..], b"bytes="].concat();
+            self.orders.add(imagined.route.location, cache, PurgeItem::Prefix(prefix));
         }
-        for id in cached_below(http, probes[0].route.server, &uri) {
-            let location = http.location(id);
-            let cache = cache_of(location).filter(|cache| policy::looks_up(cache, probes[0].method));
-            let Some(cache) = cache else { continue };
-            match key_prefix(&mut probes, id, cache) {
-                Some(prefix) => orders.add(id, cache, PurgeItem::Prefix(prefix)),
-                None => return Err(no_prefix(like, location, cache)),
+        self.orders.add(imagined.route.location, cache, PurgeItem::Key(key));
+        Ok(())
+    }
+
+    fn prefix(&mut self, host: &[u8], path: &[u8]) -> Result<(), Refusal> {
+        let (like, http) = (self.like, self.like.generation.http());
+        for way in ways(http) {
+            let mut probes = Vec::with_capacity(4);
+            for ending in [&b"a"[..], b"b", if path.contains(&b'?') { b"a&a=a" } else { b"a?a=a" }] {
+                probes.push(self.imagine(way, host, &[path, ending].concat())?);
+            }
+            if self.any_host {
+                probes.push(self.imagine(way, ANY_HOST, &[path, b"a"].concat())?);
+                let (own, other) = (&probes[0], &probes[3]);
+                let differs = own.location().settings.cache().is_some_and(|cache| {
+                    variables::value(&cache.key, own) != variables::value(&cache.key, other)
+                });
+                if own.route.location != other.route.location || differs {
+                    return Err(HOSTS_MATTER);
+                }
+            }
+            let mut uri = probes[0].route.uri.clone();
+            if !path.contains(&b'?') {
+                uri.pop();
+            }
+            for id in cached_below(http, probes[0].route.server, &uri) {
+                let location = http.location(id);
+                let cache =
+                    location.settings.cache().filter(|cache| policy::looks_up(cache, probes[0].method));
+                let Some(cache) = cache else { continue };
+                match key_prefix(&mut probes, id, cache) {
+                    Some(prefix) => self.orders.add(id, cache, PurgeItem::Prefix(prefix)),
+                    None => return Err(no_prefix(like, location, cache)),
+                }
             }
         }
+        Ok(())
     }
-    Ok(())
+
+    fn imagine(
+        &self,
+        (method, encrypted): (&str, bool),
+        host: &[u8],
+        target: &[u8],
+    ) -> Result<Request, Refusal> {
+        let kept = self
+            .like
+            .fields()
+            .iter()
+            .filter(|(_, name, _)| !LEFT_OUT.iter().any(|left| name.eq_ignore_ascii_case(left)));
+        let fields = kept.map(|(_, name, value)| (name, value));
+        self.place
+            .encrypted(encrypted)
+            .imagine(method, target, host, fields)
+            .map_err(|status| Refusal { status, text: "a request for this URL would be refused".into() })
+    }
 }
 
 fn key_prefix(probes: &mut [Request], id: LocationId, cache: &ProxyCache) -> Option<Vec<u8>> {
@@ -359,7 +372,7 @@ fn no_prefix(request: &Request, location: &Location, cache: &ProxyCache) -> Refu
 /// Methods and schemes that some cache stores; keys may contain them.
 fn ways(http: &Http) -> Vec<(&'static str, bool)> {
     let is_stored = |method: Method| {
-        let mut caches = http.locations.iter().filter_map(cache_of);
+        let mut caches = http.locations.iter().filter_map(|location| location.settings.cache());
         caches.any(|cache| policy::looks_up(cache, method))
     };
     let methods =
@@ -368,38 +381,16 @@ fn ways(http: &Http) -> Vec<(&'static str, bool)> {
     stored.flat_map(|(_, name)| [(name, false), (name, true)]).collect()
 }
 
-fn imagine(
-    place: &Entrance,
-    like: &Request,
-    (method, encrypted): (&str, bool),
-    host: &[u8],
-    target: &[u8],
-) -> Result<Request, Refusal> {
-    let kept = like
-        .fields()
-        .iter()
-        .filter(|(_, name, _)| !LEFT_OUT.iter().any(|left| name.eq_ignore_ascii_case(left)));
-    let fields = kept.map(|(_, name, value)| (name, value));
-    place
-        .encrypted(encrypted)
-        .imagine(method, target, host, fields)
-        .map_err(|status| Refusal { status, text: "a request for this URL would be refused".into() })
-}
-
-fn cache_of(location: &Location) -> Option<&ProxyCache> {
-    location.settings.cache()
-}
-
 fn caches(http: &Http, server: ServerId) -> impl Iterator<Item = (LocationId, &ProxyCache)> {
     let mut found = vec![http.server(server).own];
     collect(http, &http.server(server).locations, b"/", &mut found);
-    found.into_iter().filter_map(|id| Some((id, cache_of(http.location(id))?)))
+    found.into_iter().filter_map(|id| Some((id, http.location(id).settings.cache()?)))
 }
 
 fn cached_below(http: &Http, server: ServerId, path: &[u8]) -> Vec<LocationId> {
     let mut found = vec![http.server(server).own];
     collect(http, &http.server(server).locations, path, &mut found);
-    found.retain(|id| cache_of(http.location(*id)).is_some());
+    found.retain(|id| http.location(*id).settings.cache().is_some());
     found
 }
 

@@ -2,7 +2,7 @@
 //! purged here: tags, a URL or everything below one, hosts.
 //!
 //! An expression that says anything else is refused with a sentence, because purging less than was asked leaves old
-//! answers in the cache and purging more empties it. Pure. Next: `asked`, which reads requests.
+//! answers in the cache and purging more empties it. Pure.
 
 #[cfg(test)]
 mod tests;

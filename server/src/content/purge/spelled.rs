@@ -1,7 +1,6 @@
 //! The spellings of one URL: something may be stored under each, and whoever purges writes one of them.
 //!
 //! A location captures from the decoded path, and a key may have the path as it came, or as it is sent on. Nothing is decided here.
-//! Next: `orders`, which finds the keys of a URL.
 
 use crate::request::Request;
 use crate::route::capture;

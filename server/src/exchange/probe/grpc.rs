@@ -1,10 +1,9 @@
 //! One call of gRPC of our own to one server: what a check of its health asks with `type=grpc`.
 //!
 //! HTTP/2 is spoken at once, or where the location has TLS as ALPN agrees; nothing that requests are sent goes along but their host.
-//! Before: `probe`, the same in what requests are passed on by; `destination`, how a connection is made. Next: `health`, which asks.
 
 use super::{CONNECTING, ProbeError, failed};
-use crate::exchange::destination;
+use crate::exchange::{destination, pass_of};
 use crate::request::Request;
 use millstream_net::grpc::{GrpcCall, GrpcConnection, GrpcReply};
 use millstream_net::timer::Deadline;
@@ -19,8 +18,7 @@ pub(crate) async fn probe_grpc(
     kept: &mut Option<GrpcConnection>,
 ) -> Result<GrpcReply, ProbeError> {
     let generation = request.generation.clone();
-    let pass = generation.http().location(request.route.location).settings.pass();
-    let pass = pass.ok_or(ProbeError::Unspeakable)?;
+    let pass = pass_of(request, &generation).ok_or(ProbeError::Unspeakable)?;
     let known = destination::known(request, &generation, pass).ok_or(ProbeError::Unspeakable)?;
     let scheme = if known.dial.secured.is_some() { "https" } else { "http" };
     let base = format!("{scheme}://{}", String::from_utf8_lossy(&request.route.host));
