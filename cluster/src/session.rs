@@ -264,9 +264,8 @@ impl<'m> Session<'m> {
     /// before.
     pub(crate) async fn start_over(&mut self, (level, why): (Level, &str), epoch: u64, seen: &Seen) {
         let member = self.member;
-        if member.zone.directory().is_some() || member.journal.borrow().held.cursor != Cursor::default() {
-            member.purge_zone(level, why).await;
-        }
+        // Also one without files may have stored something, while it was not a part of the cluster or cut off.
+        member.purge_zone(level, why).await;
         let mut journal = member.journal.borrow_mut();
         let published: Vec<(Issuer, u64)> =
             member.peers.borrow().iter().map(|(issuer, peer)| (issuer, peer.beat.published)).collect();

@@ -49,6 +49,20 @@ fn a_node_that_was_killed_carries_out_what_it_missed_and_forgets_nothing_it_gave
 }
 
 #[test]
+fn a_node_that_joins_purges_what_it_stored_before_with_files_and_without() {
+    let engine = Engine::start();
+    let plan = Plan::of(&[engine.port]);
+    let nodes = three(&plan);
+    nodes[0].give("before");
+    nodes[1].gets("before");
+    for has_files in [true, false] {
+        let newcomer = Node::start("newcomer", &Plan { has_files, ..plan.clone() });
+        newcomer.is_confirmed();
+        assert!(newcomer.zone.has(&What::All), "{has_files}");
+    }
+}
+
+#[test]
 fn a_node_that_missed_a_trimmed_part_of_the_log_purges_its_zone() {
     let engine = Engine::start();
     let log = LogBounds { entries: 200, bytes: 1 << 30 };

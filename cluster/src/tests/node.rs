@@ -57,6 +57,7 @@ pub(super) struct Plan {
     pub(super) without: Option<Guard>,
     /// At the engine: a user and its password.
     pub(super) account: Option<(&'static str, &'static str)>,
+    pub(super) has_files: bool,
 }
 
 impl Plan {
@@ -68,6 +69,7 @@ impl Plan {
             log: LogBounds { entries: 65_536, bytes: 64 * 1024 * 1024 },
             without: None,
             account: None,
+            has_files: true,
         }
     }
 
@@ -112,7 +114,7 @@ impl Node {
 
     /// The zone begins empty, its directory as it was left.
     pub(super) fn restart(&mut self) {
-        let directory = Some(self.directory.path().to_path_buf());
+        let directory = self.plan.has_files.then(|| self.directory.path().to_path_buf());
         self.zone = Arc::new(NotingZone { directory, ..NotingZone::default() });
         let zone: Arc<dyn Zone> = self.zone.clone();
         let settings = self.plan.settings(self.name);
