@@ -78,8 +78,19 @@ impl Balance {
         }
     }
 
+    /// Whether it looks at requests in progress, which are counted only then.
     pub(crate) fn counts(&self) -> bool {
-        matches!(self, Balance::LeastConn | Balance::RandomTwo(_)) || self.timing().is_some()
+        match self {
+            Balance::LeastConn
+            | Balance::LeastTime(_)
+            | Balance::RandomTwo(_)
+            | Balance::RandomTwoLeastTime(..) => true,
+            Balance::RoundRobin
+            | Balance::IpHash(_)
+            | Balance::Hash(_)
+            | Balance::Consistent(_)
+            | Balance::Random(_) => false,
+        }
     }
 
     pub(crate) fn timing(&self) -> Option<Timing> {

@@ -234,11 +234,14 @@ fn every_method_asks_each_server_once_and_gives_up_when_all_are_out() {
     for method in [
         Method::RoundRobin,
         Method::LeastConn,
+        Method::LeastTime { to: TimeTo::Header, inflight: false },
+        Method::LeastTime { to: TimeTo::LastByte, inflight: true },
         Method::IpHash,
         Method::Hash,
         Method::ConsistentHash,
         Method::Random,
         Method::RandomTwo,
+        Method::RandomTwoLeastTime(TimeTo::LastByte),
     ] {
         let version = version(method, (1..=70).map(server).collect());
         let mut tried = version.tried(0);
