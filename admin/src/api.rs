@@ -62,7 +62,7 @@ async fn decide(request: &mut Request, client: &mut Client) -> Outcome {
     }
     let privilege = if api.is_dashboard { right::DASHBOARD } else { right::API };
     if !right::admits(&api.right, request, privilege, request.route.location) {
-        let text = "only addresses in api_allow and tokens in api_token may do this (in serve: --purge local or --purge token=FILE); the error log has the reason";
+        let text = "api_allow and api_token decide who may use the API (in serve: --purge local or --purge token=FILE); the error log has the reason";
         return refuse(request, client, ApiRefusal::new(403, "Forbidden", text)).await;
     }
     let Some(resource) = resource else {
