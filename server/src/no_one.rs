@@ -11,13 +11,11 @@ use std::rc::Rc;
 /// The address of no client (RFC 7600 §4.8).
 const NO_ONE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 0, 8)), 0);
 
-impl Request {
-    /// From the address of no client, without a certificate, on the same port and by the same protocol.
-    pub fn come_from_no_one(&mut self) {
-        self.connection = Rc::new(connection(&self.connection));
-        let address = Address::Tcp(NO_ONE);
-        self.received.client = Some(ClientAddress { text: address.host_text(), address });
-    }
+/// As if it had come from the address of no client, without a certificate, on the same port and by the same protocol.
+pub fn asks(request: &mut Request) {
+    request.connection = Rc::new(connection(&request.connection));
+    let address = Address::Tcp(NO_ONE);
+    request.received.client = Some(ClientAddress { text: address.host_text(), address });
 }
 
 fn connection(of: &ConnectionFacts) -> ConnectionFacts {

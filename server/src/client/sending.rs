@@ -8,6 +8,7 @@ use super::assembly::Assembly;
 use super::body_filters::BodyFilters;
 use super::output::{AnswerFraming, AnswerHead, AnswerOutput, framed};
 use super::tail::WholeBody;
+use super::unread::UnreadBody;
 use super::{Client, ClientFailure, End};
 use crate::filter::chain::{self, Changes};
 use crate::filter::coding::{self, Plain};
@@ -72,7 +73,7 @@ impl Client {
             },
         );
         let is_as_it_comes = changed.is_none() && coding.is_none();
-        let unread = self.unread_body(request, status);
+        let unread = UnreadBody::of(self, request, status);
         let is_all = unread.is_none() && is_all(request, framed, is_as_it_comes, status);
         self.take_head(request, &mut out, is_all);
         let (mut chain, mut assembly) = (None, None);
@@ -241,7 +242,7 @@ impl Client {
         mut body: WholeBody<'_>,
     ) -> Poll<Result<(), ClientFailure>> {
         let mut out = head;
-        let unread = self.unread_body(request, request.sent.status);
+        let unread = UnreadBody::of(self, request, request.sent.status);
         self.take_head(request, &mut out, unread.is_none() && body.bytes.is_empty());
         let head_left = out.len();
         if body.bytes.len() <= WRITE_TOGETHER {

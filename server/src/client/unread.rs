@@ -35,15 +35,15 @@ struct Wait {
     waiting: Deadline,
 }
 
-impl Client {
+impl UnreadBody {
     /// What the end of a response with this status waits for.
-    pub(super) fn unread_body(&self, request: &Request, status: u16) -> Option<Box<UnreadBody>> {
-        let End::Stream(stream) = &self.end else { return None };
+    pub(super) fn of(client: &Client, request: &Request, status: u16) -> Option<Box<UnreadBody>> {
+        let End::Stream(stream) = &client.end else { return None };
         if stream.has_all() || !(200..300).contains(&status) {
             return None;
         }
-        let waits_for_us = match self.body_known() {
-            true => self.awaits_continue(),
+        let waits_for_us = match client.body_known() {
+            true => client.awaits_continue(),
             false => request.field(FieldId::Expect).is_some(),
         };
         // gRPC has its status in a head that ends the stream, and its clients stop for it.
@@ -57,9 +57,7 @@ impl Client {
         let is_passed_on = !request.tries.list.is_empty();
         is_discarded.then(|| Box::new(UnreadBody { stream: stream.clone(), is_passed_on, wait: None }))
     }
-}
 
-impl UnreadBody {
     /// Ready once all of the body has come, or no more of it is waited for.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>, request: &Request, is_at_end: bool) -> Poll<()> {
         if self.is_passed_on && !is_at_end {

@@ -5,6 +5,7 @@
 
 use super::OpenedFill;
 use super::unserved::unserved;
+use crate::no_one;
 use crate::request::Request;
 use crate::shows::Shows;
 use crate::watched::{self, Watched};
@@ -35,7 +36,7 @@ fn send(request: &Request, watched: Box<Watched>) {
     let mut probe = request.for_refresh();
     probe.route.made.clear();
     probe.forget_visitor();
-    probe.come_from_no_one();
+    no_one::asks(&mut probe);
     let bytes = std::mem::take(&mut probe.received.bytes);
     probe.received.head.fields.retain(|field| !is_of_the_client(field.name(&bytes)));
     probe.received.bytes = bytes;

@@ -4,6 +4,7 @@
 //! same, the key does not contain it.
 
 use crate::caching::keyed;
+use crate::no_one;
 use crate::request::Request;
 use crate::shows::Shows;
 use crate::slots::Captures;
@@ -47,7 +48,7 @@ pub(super) fn request(request: &Request, entry: &Entry, bareness: Bareness) -> O
         }
     }
     let (connection, client) = (bare.connection.clone(), bare.received.client.clone());
-    bare.come_from_no_one();
+    no_one::asks(&mut bare);
     bare.route.made.clear();
     if !is_same(&bare) {
         (bare.connection, bare.received.client) = (connection, client);
