@@ -23,10 +23,10 @@ pub(super) struct UnreadBody {
     stream: Rc<Http2Stream>,
     /// Whether an upstream may still be sent the body, until its response is whole.
     is_passed_on: bool,
-    wait: Option<Wait>,
+    wait: Option<BodyWait>,
 }
 
-struct Wait {
+struct BodyWait {
     /// Bytes that may still come.
     left: u64,
     /// The longest wait between two pieces, and the end of all waiting.
@@ -63,7 +63,7 @@ impl UnreadBody {
         if self.is_passed_on && !is_at_end {
             return Poll::Pending;
         }
-        let wait = self.wait.get_or_insert_with(|| Wait::begin(request));
+        let wait = self.wait.get_or_insert_with(|| BodyWait::begin(request));
         while wait.left > 0 {
             match self.stream.poll_skip(cx) {
                 Poll::Ready(0) => return Poll::Ready(()),
@@ -79,15 +79,15 @@ impl UnreadBody {
     }
 }
 
-impl Wait {
-    fn begin(request: &Request) -> Wait {
+impl BodyWait {
+    fn begin(request: &Request) -> BodyWait {
         let settings = &request.location().settings;
         let (limit, now) = (settings.client_body.max_size, clock::now());
         let (until, timeout) = (now + settings.lingering.time, settings.lingering.timeout);
         let waiting = Deadline::new();
         waiting.set(until.min(now + timeout));
         let left = if limit > 0 { limit.saturating_sub(request.received.body_octets) } else { u64::MAX };
-        Wait { left, timeout, until, waiting }
+        BodyWait { left, timeout, until, waiting }
     }
 
     fn took(&mut self, count: usize) {
