@@ -46,7 +46,7 @@ impl Upward {
         connection: &mut Connection,
         timeout: Duration,
     ) -> Option<Box<Upward>> {
-        if !connection.is_both_ways() {
+        if !connection.is_sending() {
             return None;
         }
         let at = connection.body_given();

@@ -172,7 +172,7 @@ impl Connection {
     }
 
     /// Whether there is more of the request's body to send while the response arrives.
-    pub fn is_both_ways(&self) -> bool {
+    pub fn is_sending(&self) -> bool {
         !self.exchange.sent
     }
 

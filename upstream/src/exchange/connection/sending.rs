@@ -65,7 +65,7 @@ impl Connection {
 
     /// Sends what [`Connection::send`] could not, if anything. Returns whether the body has ended with it.
     pub async fn send_unsent(&mut self, timeout: Duration) -> Result<bool, ExchangeError> {
-        let Unsent { bytes, is_last } = std::mem::take(&mut self.exchange.unsent);
+        let Unsent { bytes, is_last, .. } = std::mem::take(&mut self.exchange.unsent);
         if bytes.is_empty() {
             return Ok(is_last);
         }
@@ -83,7 +83,7 @@ impl Connection {
         if let Over::Socket(_) = self.over {
             return (Vec::new(), self.exchange.unsent.is_last);
         }
-        let Unsent { bytes, is_last } = std::mem::take(&mut self.exchange.unsent);
+        let Unsent { bytes, is_last, .. } = std::mem::take(&mut self.exchange.unsent);
         (bytes, is_last)
     }
 
@@ -127,7 +127,7 @@ impl Connection {
         let count = (piece.len() - rest.len()) as u64;
         self.exchange.written += count;
         if written.is_err() {
-            self.exchange.unsent = Unsent { bytes: rest.to_vec(), is_last: last };
+            self.exchange.unsent = Unsent { bytes: rest.to_vec(), out: 0, is_last: last };
         }
         written.map_err(|error| if is_elapsed(&error) { ExchangeError::SendTimeout } else { call.unsent() })
     }
@@ -197,12 +197,14 @@ impl Connection {
     ) -> Poll<Result<(), ExchangeError>> {
         let Over::Socket(stream) = &mut self.over else { return Poll::Ready(Ok(())) };
         let mut outlet = Outlet::new(stream, &mut self.sending, timeout);
-        let unsent = &mut self.exchange.unsent.bytes;
-        while !unsent.is_empty() {
-            let count = ready!(outlet.poll_write(context, unsent)).map_err(ExchangeError::Write)?;
+        let Unsent { bytes, out, .. } = &mut self.exchange.unsent;
+        while *out < bytes.len() {
+            let count = ready!(outlet.poll_write(context, &bytes[*out..])).map_err(ExchangeError::Write)?;
             self.exchange.written += count as u64;
-            unsent.drain(..count);
+            *out += count;
         }
+        bytes.clear();
+        *out = 0;
         outlet.poll_flush(context).map_err(ExchangeError::Write)
     }
 

@@ -34,6 +34,8 @@ pub(super) struct ExchangeState {
 #[derive(Debug, Default)]
 pub(super) struct Unsent {
     pub(super) bytes: Vec<u8>,
+    /// How many of them are out, while the response arrives.
+    pub(super) out: usize,
     /// Whether it is the end of the body.
     pub(super) is_last: bool,
 }
