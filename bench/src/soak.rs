@@ -11,7 +11,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use millstream_tests::process::{allow_open_files, resident_bytes, send};
+use millstream_tests::process::{allow_open_files, entries, resident_bytes, send};
 use rustix::process::Signal;
 use tokio::task::{JoinSet, LocalSet};
 
@@ -151,8 +151,4 @@ fn at_rest(server: &Started, source: &Source) -> Look {
         least = now;
     }
     least
-}
-
-fn entries(id: u32, folder: &str) -> usize {
-    std::fs::read_dir(format!("/proc/{id}/{folder}")).map_or(0, Iterator::count)
 }

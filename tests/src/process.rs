@@ -152,6 +152,12 @@ pub fn resident_bytes(root: u32) -> u64 {
         .sum()
 }
 
+/// With descendants: entries of a folder of `/proc/ID`, such as `fd` or `task`.
+pub fn entries(root: u32, folder: &str) -> usize {
+    let count = |id| fs::read_dir(format!("/proc/{id}/{folder}")).map_or(0, Iterator::count);
+    tree(root).into_iter().map(count).sum()
+}
+
 fn line_kib(text: &str, name: &str) -> u64 {
     text.lines()
         .find_map(|line| line.strip_prefix(name))
