@@ -14,7 +14,10 @@ pub fn of(request: &Request) -> &[u8] {
     let settings = &request.location().settings;
     let known = extension(&request.route.uri)
         .and_then(|extension| std::str::from_utf8(extension).ok())
-        .and_then(|extension| settings.types.by_extension.get(&extension.to_ascii_lowercase()));
+        .and_then(|extension| {
+            let types = &settings.types.by_extension;
+            types.get(extension).or_else(|| types.get(&extension.to_ascii_lowercase()))
+        });
     known.unwrap_or(&settings.types.default).as_bytes()
 }
 

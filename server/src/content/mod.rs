@@ -101,9 +101,9 @@ impl Content {
             Content::Slices => Box::pin(slices::answer(request, client)).await,
             Content::Purge(purging) => Box::pin(purge::answer(request, client, purging)).await,
             Content::Challenge(text) => Box::pin(challenge::answer(request, client, &text)).await,
-            Content::Api => api::answer(request, client).await,
-            Content::Pass(found) => cached::answer(request, client, found).await,
-            Content::Begun(begun) => cached::go_on(request, client, *begun).await,
+            Content::Api => Box::pin(api::answer(request, client)).await,
+            Content::Pass(found) => Box::pin(cached::answer(request, client, found)).await,
+            Content::Begun(begun) => Box::pin(cached::go_on(request, client, *begun)).await,
             Content::Status(status) => Outcome::Status(status),
         }
     }

@@ -24,10 +24,9 @@ fn rules(settings: &Settings) -> [(Coding, Precoded, &'static str); 3] {
 }
 
 pub fn beside(request: &Request, path: &Path) -> Beside {
-    let mut rules = rules(&request.location().settings).to_vec();
-    rules.retain(|(_, rule, _)| *rule != Precoded::Off);
+    let rules = rules(&request.location().settings);
     let mut beside = Beside::default();
-    if rules.is_empty() {
+    if rules.iter().all(|(_, rule, _)| *rule == Precoded::Off) {
         return beside;
     }
     let named = |extension: &str| {

@@ -103,11 +103,14 @@ pub async fn end(request: &mut Request, client: &mut Client, mut left: Left) {
     Box::pin(finish(request, client, step)).await;
 }
 
+/// Each of its ways is a future of its own: one that holds the largest of them is moved and allocated for all.
 async fn finish(request: &mut Request, client: &mut Client, step: Step) {
     let (mut step, mut out) = (step, Vec::new());
     loop {
         let outcome = match step {
-            Step::Ready(ready) => cached::send_ready(request, client, std::mem::take(&mut out), ready).await,
+            Step::Ready(ready) => {
+                Box::pin(cached::send_ready(request, client, std::mem::take(&mut out), ready)).await
+            }
             Step::Status(status) => {
                 // It is read past where the connection goes on; of a refused request nobody knows where it ends.
                 if request.keep_alive && !client.body_known() {
@@ -118,7 +121,7 @@ async fn finish(request: &mut Request, client: &mut Client, step: Step) {
             Step::TooLarge => too_large(request, client),
             Step::Wait(check) => {
                 buffers::give(std::mem::replace(&mut out, buffers::take()));
-                match waiting::on(check, request, client, &mut out).await {
+                match Box::pin(waiting::on(check, request, client, &mut out)).await {
                     Ok(next) => {
                         step = next;
                         continue;

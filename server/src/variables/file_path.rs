@@ -3,7 +3,7 @@
 //! The one place that makes such a path, for files, `index`, `try_files`, `proxy_store` and `$request_filename`. No path leaves the
 //! directory that the configuration wrote: `/i../x` is no way out of an `alias` without a slash at the end of its location.
 
-use super::value;
+use super::evaluate;
 use crate::request::Request;
 use millstream_conf::model::Replaces;
 
@@ -16,8 +16,14 @@ pub enum Unmapped {
 }
 
 pub fn root(request: &Request) -> Vec<u8> {
+    root_of(request, 0)
+}
+
+/// With room for a name.
+fn root_of(request: &Request, room: usize) -> Vec<u8> {
     let root = &request.location().settings.files.root;
-    let mut path = value(&root.path, request);
+    let mut path = Vec::with_capacity(root.prefix.len() + root.path.source.len() + room);
+    evaluate(&root.path, request, &mut path);
     if !path.starts_with(b"/") {
         path.splice(0..0, root.prefix.bytes());
     }
@@ -38,7 +44,7 @@ pub fn below(request: &Request, name: &[u8]) -> Result<Vec<u8>, Unmapped> {
     if settings.replaces != Replaces::Nothing && request.route.is_outside {
         return Err(Unmapped::Rewritten);
     }
-    let mut path = root(request);
+    let mut path = root_of(request, name.len());
     path.extend_from_slice(name);
     // The configuration may go up, what comes with a request may not.
     let written = ups(settings.path.source.as_bytes()) + ups(settings.prefix.as_bytes());
@@ -51,6 +57,9 @@ pub fn goes_up(path: &[u8], written: &[u8]) -> bool {
 }
 
 fn ups(path: &[u8]) -> usize {
+    if !path.windows(2).any(|two| two == b"..") {
+        return 0;
+    }
     path.split(|&byte| byte == b'/').filter(|segment| *segment == b"..").count()
 }
 
