@@ -25,7 +25,7 @@ pub fn snapshot(shared: &Shared, logs: LogStatistics) -> Snapshot {
         })
         .collect();
     snapshot.add_logs(logs);
-    snapshot.set_gauge(Gauge::ConfigurationLoaded, shared.loaded / 1000);
+    snapshot.set_gauge(Gauge::ConfigurationLoaded, shared.edition.loaded / 1000);
     snapshot.set_gauge(Gauge::CacheVerifyOff, i64::from(shared.zones.verified.off()));
     cluster::add_to(&mut snapshot, shared);
     snapshot.tiers = tiers(shared);

@@ -22,7 +22,7 @@ use millstream_net::address::Address;
 use millstream_net::resolver::{LookUps, Resolver};
 use millstream_net::{clock, limits};
 use millstream_server::clusters::Clusters;
-use millstream_server::generation::{Shared, Zones};
+use millstream_server::generation::{Edition, Shared, Zones};
 use millstream_server::limit_zone::connections::ConnectionZone;
 use millstream_server::limit_zone::requests::RequestZone;
 use millstream_server::reads::Reads;
@@ -109,8 +109,7 @@ pub fn assemble(
     let zones = Zones { stores, requests, connections, status, shadows, verified };
     let bounds = Needs::of(&configuration).bounds(limits::nofile());
     let shared = Shared {
-        number,
-        loaded: clock::wall().unix_milliseconds(),
+        edition: Edition { number, loaded: clock::wall().unix_milliseconds() },
         bounds,
         groups,
         resolvers,

@@ -136,7 +136,7 @@ pub fn join(
             cluster.and_then(|cluster| cluster.bus.doors().iter().find(|door| door.zone() == zone.name));
         match door {
             Some(door) => door.set_keys(key_print(http, number)),
-            None => store.join(None),
+            None => store.membership().join(None),
         }
         door.cloned()
     });
@@ -196,9 +196,9 @@ fn begin<'s>(
     };
     let bus = Bus::new(settings, stores.iter().map(zone).collect(), limits, log.clone());
     for (store, door) in stores.iter().zip(bus.doors()) {
-        store.join(Some(Arc::new(OtherDoors(door.clone()))));
+        store.membership().join(Some(Arc::new(OtherDoors(door.clone()))));
         if serves {
-            store.confirm(i64::MIN, i64::MAX);
+            store.membership().confirm(i64::MIN, i64::MAX);
         }
     }
     RunningCluster { name, print, bus: Arc::new(bus) }
@@ -241,7 +241,7 @@ impl Zone for ClusteredZone {
 
     fn confirmed(&self, from: i64, until: i64) {
         if !self.serves {
-            self.store.confirm(from, until);
+            self.store.membership().confirm(from, until);
         }
     }
 

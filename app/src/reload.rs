@@ -39,7 +39,7 @@ pub fn reload(
     };
     log_findings(&diagnostics, &sources, &old.logs.main, Severity::Warning);
     let configuration = configuration?;
-    let assembled = match assemble(configuration, old.number + 1, log_writer, registry, Some(old)) {
+    let assembled = match assemble(configuration, old.edition.number + 1, log_writer, registry, Some(old)) {
         Ok(assembled) => assembled,
         Err(findings) => {
             log_findings(&findings, &sources, &old.logs.main, Severity::Warning);

@@ -260,8 +260,8 @@ impl Process {
         }
         self.leaving.retain(|handle| !handle.thread.is_finished());
         self.stop_after_timeout(self.leaving.iter());
-        log.write(Level::Notice, format_args!("configuration {} is in force", self.shared.number));
-        self.note(true, &format!("reloaded: configuration {} is in force", self.shared.number));
+        log.write(Level::Notice, format_args!("configuration {} is in force", self.shared.edition.number));
+        self.note(true, &format!("reloaded: configuration {} is in force", self.shared.edition.number));
     }
 
     fn note(&self, went_well: bool, text: &str) {

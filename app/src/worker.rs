@@ -120,7 +120,11 @@ async fn run(
                 let (generation, before) = (Generation::new(shared), worker.generation());
                 tend_pools(&generation);
                 if let Some(timeout) = before.shared.configuration.main.worker_shutdown_timeout {
-                    tokio::task::spawn_local(end_old(worker.clone(), timeout, generation.shared.number));
+                    tokio::task::spawn_local(end_old(
+                        worker.clone(),
+                        timeout,
+                        generation.shared.edition.number,
+                    ));
                 }
                 drop(before);
                 worker.replace_generation(generation);

@@ -46,8 +46,8 @@ pub use policy::StaleCause;
 pub use progress::{Aborted, Follower};
 pub use purges::{How, Purge, Purged, Ruling, Scope, What};
 pub use store::{
-    CacheOpenError, Changed, CodingPermit, LineSight, OtherNodes, Purging, Refusal, Sight, Sliced, Store,
-    StoreStats, Turn,
+    CacheOpenError, Changed, CodingPermit, LineSight, Membership, OtherNodes, Purging, Refusal, Sight,
+    Sliced, Store, StoreStats, Turn,
 };
 pub use tags::{Tag, Tags};
 pub use vary::{ADDRESS, is_note};

@@ -37,8 +37,7 @@ mod purge;
 #[cfg(test)]
 mod tests;
 
-use cluster::Membership;
-pub use cluster::OtherNodes;
+pub use cluster::{Membership, OtherNodes};
 pub use coding::CodingPermit;
 pub use purge::Purging;
 pub use rate::{Changed, Turn};
@@ -198,6 +197,10 @@ impl Store {
 
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    pub fn membership(&self) -> &Membership {
+        &self.membership
     }
 
     pub fn path(&self) -> Option<&Path> {

@@ -3,7 +3,7 @@
 //! Nothing is opened: no listener, no cache, no log file. What touches the network is tested with the real binary.
 
 use crate::admission;
-use crate::generation::{Bounds, Generation, Handshakes, Shared, SharedLogs, Zones};
+use crate::generation::{Bounds, Edition, Generation, Handshakes, Shared, SharedLogs, Zones};
 use crate::reads::Reads;
 use crate::request::{ConnectionFacts, Request};
 use crate::route::server_name::HostTable;
@@ -41,8 +41,7 @@ pub(crate) fn worker(http: &str) -> Rc<Worker> {
     });
     let registry = Arc::new(Registry::new());
     let shared = Shared {
-        number: 1,
-        loaded: 0,
+        edition: Edition { number: 1, loaded: 0 },
         bounds: Bounds { clients: 512, upstreams: 448, descriptors: 1024, kept_files: 100 },
         groups: groups.collect(),
         resolvers: Vec::new(),

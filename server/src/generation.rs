@@ -49,10 +49,7 @@ pub struct Bounds {
 
 /// The part of a configuration shared by all workers.
 pub struct Shared {
-    /// From 1, since the process started.
-    pub number: u64,
-    /// Milliseconds since 1970.
-    pub loaded: i64,
+    pub edition: Edition,
     pub bounds: Bounds,
     pub configuration: Configuration,
     /// One per `Http::upstreams`.
@@ -72,6 +69,15 @@ pub struct Shared {
     /// The dashboard's last hour, which outlives configurations.
     pub recorder: Arc<Recorder>,
     pub reads: Reads,
+}
+
+/// Which configuration of the process it is.
+#[derive(Debug, Clone, Copy)]
+pub struct Edition {
+    /// From 1, since the process started.
+    pub number: u64,
+    /// Milliseconds since 1970.
+    pub loaded: i64,
 }
 
 pub struct Zones {

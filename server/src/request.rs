@@ -67,7 +67,7 @@ pub struct Request {
 impl Request {
     /// Whether what the cache has must be confirmed by the upstream, whatever its freshness (`cut_off`).
     pub fn is_cut_off(&self, cache: &ProxyCache, now: Now) -> bool {
-        self.generation.shared.zones.stores[cache.zone.0 as usize].is_cut_off(now)
+        self.generation.shared.zones.stores[cache.zone.0 as usize].membership().is_cut_off(now)
     }
 
     pub fn new(

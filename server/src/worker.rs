@@ -150,7 +150,7 @@ impl Worker {
             return None;
         }
         let key = self.connections.borrow_mut().insert(ConnectionState {
-            number: self.generation.borrow().shared.number,
+            number: self.generation.borrow().shared.edition.number,
             ..ConnectionState::default()
         });
         Some(ConnectionSlot { worker: self.clone(), key })

@@ -5,9 +5,10 @@
 use crate::downtime::Downtime;
 use crate::health::{Diagnosis, HealthAccount};
 use crate::peer::Member;
+use crate::standing::Parameters;
 use millstream_telemetry::metrics::{PeerCells, PeerCounts};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// As `…/http/upstreams` reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,12 +47,7 @@ pub struct PeerAccount {
     /// As in `$upstream_addr`.
     pub name: Arc<str>,
     pub backup: bool,
-    pub weight: i64,
-    /// 0 = unlimited.
-    pub max_conns: u32,
-    pub max_fails: u32,
-    pub fail_timeout: Duration,
-    pub slow_start: Duration,
+    pub parameters: Parameters,
     /// `None` if `sticky` uses the hash of its address.
     pub route: Option<Arc<str>>,
     pub state: PeerState,
@@ -59,8 +55,6 @@ pub struct PeerAccount {
     pub health: HealthAccount,
     /// Counted over reloads.
     pub ejections: u64,
-    /// Whether it gets no new sessions (`drain`), whatever its state is.
-    pub drains: bool,
     /// To the second; `None` before the first.
     pub selected: Option<Instant>,
     pub counts: PeerCounts,
@@ -85,16 +79,11 @@ impl PeerAccount {
             server: server.clone(),
             name: peer.name.clone(),
             backup,
-            weight: parameters.weight,
-            max_conns: parameters.max_conns,
-            max_fails: parameters.max_fails,
-            fail_timeout: parameters.fail_timeout,
-            slow_start: parameters.slow_start,
+            parameters: *parameters,
             route: route.clone(),
             state,
             health: standing.health().account(),
             ejections: ejection.count,
-            drains: parameters.drain,
             selected: standing.selected(),
             counts: counts.sum(PeerCounts::default(), PeerCells::add_to),
             downtime: standing.downtime(now),

@@ -86,8 +86,6 @@ pub struct CacheControl<'a> {
     pub stale_while_revalidate: Option<u64>,
     /// `stale-if-error` (RFC 5861 §4)
     pub stale_if_error: Option<u64>,
-    /// `immutable` (RFC 8246)
-    pub immutable: bool,
 }
 
 /// Reads all lines of the field. Unknown directives are ignored (RFC 9111 §5.2.3).
@@ -157,7 +155,6 @@ impl<'a> CacheControl<'a> {
             b"no-transform" => self.no_transform = flag(value)?,
             b"stale-while-revalidate" => self.stale_while_revalidate = Some(delta(value)?),
             b"stale-if-error" => self.stale_if_error = Some(delta(value)?),
-            b"immutable" => self.immutable = flag(value)?,
             _ => {}
         }
         Some(())
@@ -197,7 +194,6 @@ impl<'a> CacheControl<'a> {
             b"max-stale" => self.max_stale = Some(argument.map(|argument| seconds(argument).unwrap_or(0))),
             b"stale-while-revalidate" => lifetime(&mut self.stale_while_revalidate, argument),
             b"stale-if-error" => lifetime(&mut self.stale_if_error, argument),
-            b"immutable" => self.immutable = true,
             _ => {}
         }
     }
@@ -256,8 +252,8 @@ mod tests {
     #[test]
     fn every_directive_is_read_in_any_case_and_from_several_lines() {
         let control = of("Public, MAX-AGE=60,s-maxage = \"120\" , must-revalidate, proxy-revalidate\n\
-             must-understand,no-transform, stale-while-revalidate=5, stale-if-error=9, immutable, x=\"a,no-store\"");
-        assert!(control.public && control.must_revalidate && control.proxy_revalidate && control.immutable);
+             must-understand,no-transform, stale-while-revalidate=5, stale-if-error=9, x=\"a,no-store\"");
+        assert!(control.public && control.must_revalidate && control.proxy_revalidate);
         assert!(control.must_understand && control.no_transform && !control.no_store);
         assert_eq!((control.max_age, control.s_maxage), (Some(60), Some(120)));
         assert_eq!((control.stale_while_revalidate, control.stale_if_error), (Some(5), Some(9)));
@@ -318,19 +314,11 @@ mod tests {
             };
             assert!(holds, "{text}");
         }
-        for text in [
-            "public; max-age=60",
-            "max-age=60; public",
-            "max-age=60 immutable",
-            "x=\"max-age=60",
-            "max-age 60",
-        ] {
+        for text in
+            ["public; max-age=60", "max-age=60; public", "max-age=60 public", "x=\"max-age=60", "max-age 60"]
+        {
             let control = of(text);
-            assert_eq!(
-                (control.max_age, control.public, control.immutable),
-                (Some(0), false, false),
-                "{text}"
-            );
+            assert_eq!((control.max_age, control.public), (Some(0), false), "{text}");
         }
         assert_eq!(of("s-maxage=60;").s_maxage, Some(0));
         assert!(!of("no-store, must-understand;").must_understand);

@@ -34,8 +34,7 @@ fn peer(account: &PeerAccount, now: Instant) -> Value {
         server,
         name,
         backup,
-        weight,
-        max_conns,
+        parameters,
         state,
         health,
         ejections,
@@ -56,11 +55,11 @@ fn peer(account: &PeerAccount, now: Instant) -> Value {
     put("server", json!(&**name));
     put("name", json!(&**server));
     put("backup", json!(backup));
-    put("weight", json!(weight));
+    put("weight", json!(parameters.weight));
     put("state", json!(state.name()));
     put("active", json!(counts.active));
-    if *max_conns > 0 {
-        put("max_conns", json!(max_conns));
+    if parameters.max_conns > 0 {
+        put("max_conns", json!(parameters.max_conns));
     }
     put("requests", json!(counts.requests));
     for (field, timing) in [("header_time", PeerTiming::Header), ("response_time", PeerTiming::Response)] {
@@ -120,19 +119,20 @@ pub(crate) fn configured_one(group: &Group, id: u64) -> Option<Value> {
 }
 
 fn server(account: &PeerAccount) -> Value {
+    let parameters = &account.parameters;
     let mut told = json!({
         "id": account.id,
         "server": &*account.name,
-        "weight": account.weight,
-        "max_conns": account.max_conns,
-        "max_fails": account.max_fails,
-        "fail_timeout": time(account.fail_timeout),
-        "slow_start": time(account.slow_start),
+        "weight": parameters.weight,
+        "max_conns": parameters.max_conns,
+        "max_fails": parameters.max_fails,
+        "fail_timeout": time(parameters.fail_timeout),
+        "slow_start": time(parameters.slow_start),
         "route": account.route.as_deref().unwrap_or_default(),
         "backup": account.backup,
         "down": account.state == PeerState::Down,
     });
-    if account.drains {
+    if parameters.drain {
         told["drain"] = true.into();
     }
     told

@@ -3,7 +3,6 @@
 //! The cluster is not known here: whoever has both tells this store until when the node is confirmed, and takes what has changed
 //! without a request that waits. Next: `store/purge`.
 
-use super::Store;
 use super::rate::Changed;
 use crate::now::Now;
 use std::fmt::Debug;
@@ -18,7 +17,7 @@ pub trait OtherNodes: Debug + Send + Sync {
 
 /// When the node may serve what is stored without asking: always, without a cluster.
 #[derive(Debug)]
-pub(super) struct Membership {
+pub struct Membership {
     /// Milliseconds since 1970: the first moment and the one after the last.
     from: AtomicI64,
     until: AtomicI64,
@@ -32,13 +31,12 @@ impl Default for Membership {
     }
 }
 
-impl Store {
+impl Membership {
     /// Whether stored responses must be confirmed by the upstream before they are served.
     #[inline]
     pub fn is_cut_off(&self, now: Now) -> bool {
-        let Membership { from, until, .. } = &self.membership;
         let now = now.unix_milliseconds;
-        now >= until.load(Ordering::Acquire) || now < from.load(Ordering::Relaxed)
+        now >= self.until.load(Ordering::Acquire) || now < self.from.load(Ordering::Relaxed)
     }
 
     /// Takes part in a cluster, or with `None` in none any more. Until the first confirmation it is cut off.
@@ -47,25 +45,19 @@ impl Store {
             Some(_) => self.confirm(0, 0),
             None => self.confirm(i64::MIN, i64::MAX),
         }
-        *self.membership.others.write().unwrap_or_else(PoisonError::into_inner) = others;
+        *self.others.write().unwrap_or_else(PoisonError::into_inner) = others;
     }
 
     /// The node knows all purges of the others from one moment to before another, in milliseconds since 1970.
     pub fn confirm(&self, from: i64, until: i64) {
-        self.membership.from.store(from, Ordering::Relaxed);
-        self.membership.until.store(until, Ordering::Release);
+        self.from.store(from, Ordering::Relaxed);
+        self.until.store(until, Ordering::Release);
     }
 
     pub(super) fn tell_others(&self, changed: Changed<'_>) {
-        let others = self.membership.others.read().unwrap_or_else(PoisonError::into_inner);
+        let others = self.others.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(others) = &*others {
             others.changed(changed.key, changed.has_pieces);
         }
-    }
-
-    /// Carries out what another node reports as changed by an unsafe request. What has a file is gone from it
-    /// when the future resolves.
-    pub fn change(self: &Arc<Self>, changed: Changed<'_>) -> Option<impl Future<Output = ()> + use<>> {
-        self.invalidate_after(changed, None)
     }
 }

@@ -149,7 +149,7 @@ impl Store {
         let promise = self.turns().take(hash, at, now.max(at));
         if let Some(promise) = promise {
             _ = self.invalidate_after(promise.changed(), None);
-            self.tell_others(promise.changed());
+            self.membership.tell_others(promise.changed());
         }
     }
 
@@ -159,7 +159,7 @@ impl Store {
         let promises = self.turns().take_all(now, now);
         for promise in promises {
             _ = self.invalidate_after(promise.changed(), None);
-            self.tell_others(promise.changed());
+            self.membership.tell_others(promise.changed());
         }
     }
 
@@ -170,7 +170,7 @@ impl Store {
         let promises = self.turns().end(Now::read().unix_milliseconds);
         for promise in promises {
             _ = self.invalidate_after(promise.changed(), None);
-            self.tell_others(promise.changed());
+            self.membership.tell_others(promise.changed());
         }
     }
 
@@ -179,7 +179,7 @@ impl Store {
         let promises = self.turns().end(Now::read().unix_milliseconds);
         for promise in promises {
             let (removed, rule) = self.outdate(promise.changed(), None);
-            self.tell_others(promise.changed());
+            self.membership.tell_others(promise.changed());
             if let Some(tier) = &self.tier {
                 if let Some(rule) = rule {
                     tier.note(&rule, &self.memory.purges);
@@ -192,6 +192,12 @@ impl Store {
     /// Nothing panics half-way through a change of the table, so a poisoned lock guards a consistent one.
     fn turns(&self) -> MutexGuard<'_, Rate> {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Carries out what another node reports as changed by an unsafe request. What has a file is gone from it
+    /// when the future resolves.
+    pub fn change(self: &Arc<Self>, changed: Changed<'_>) -> Option<impl Future<Output = ()> + use<>> {
+        self.invalidate_after(changed, None)
     }
 
     /// As `Front::invalidate_after`.

@@ -1,13 +1,12 @@
 //! One thread of the load: an epoll, its connections, and the loop that turns events and moments into requests.
 //!
 //! The way of a request in a closed loop, all of it without waiting: an event → `receiving` reads and settles the answer →
-//! `sending` sends the next one. In an open loop a free connection waits for its lane's next moment instead. Sockets are
+//! `asking` sends the next one. In an open loop a free connection waits for its lane's next moment instead. Sockets are
 //! watched for everything once and for edges only, so that no request costs a change of what is watched.
 
-mod opening;
+mod asking;
 mod receiving;
 mod report;
-mod sending;
 
 pub(super) use report::Report;
 
@@ -124,7 +123,7 @@ impl<Protocol: Exchange> Worker<Protocol> {
             }
             let is_over = run.end.is_some_and(|end| now >= end) || self.to_finish == 0;
             if is_over || run.is_stopped() {
-                return self.report(run, now, !is_over);
+                return Report::of(self, run, now, !is_over);
             }
             if now >= self.next_look {
                 self.look(run, now);

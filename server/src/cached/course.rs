@@ -115,7 +115,11 @@ fn look_up(request: &Request, cache: &ProxyCache, key: &[u8], now: Now) -> Looku
     let lookup = front.lookup_for((key, request.cache.whole.as_deref().map(Sliced::key)), who, cache, now);
     let lookup =
         if request.cache.wish.is_none() { lookup } else { wished(&front, request, key, lookup, now) };
-    if front.store().is_cut_off(now) { unconfirmed(&front, request, key, lookup) } else { lookup }
+    if front.store().membership().is_cut_off(now) {
+        unconfirmed(&front, request, key, lookup)
+    } else {
+        lookup
+    }
 }
 
 /// While the node cannot know all purges of its cluster (`cut_off`): what is stored is confirmed by the upstream for each
@@ -223,7 +227,7 @@ pub async fn step(
             let front = request.generation.fronts[cache.zone.0 as usize].borrow();
             let now = Now::read();
             let found = wished(&front, request, key, found, now);
-            return ControlFlow::Continue(match front.store().is_cut_off(now) {
+            return ControlFlow::Continue(match front.store().membership().is_cut_off(now) {
                 true => unconfirmed(&front, request, key, found),
                 false => found,
             });

@@ -263,7 +263,7 @@ fn prepare(request: &mut Request, entry: &Arc<Entry>, coding: Option<Coding>) ->
 
 fn tag(request: &Request, coding: Option<Coding>) -> u64 {
     let status = request.cache.status.map_or(0, CacheStatus::number);
-    request.generation.shared.number << 37
+    request.generation.shared.edition.number << 37
         | u64::from(request.route.location.0) << 9
         | u64::from(request.is_on_stream()) << 8
         | u64::from(status) << 3

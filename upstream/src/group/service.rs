@@ -98,7 +98,8 @@ mod tests {
     fn peers(group: &Group) -> String {
         let accounts = group.in_force();
         let text = accounts.accounts(now()).map(|account| {
-            let text = format!("{}*{}", account.name.trim_start_matches("127.0.0.1:"), account.weight);
+            let text =
+                format!("{}*{}", account.name.trim_start_matches("127.0.0.1:"), account.parameters.weight);
             if account.backup { format!("({text})") } else { text }
         });
         text.collect::<Vec<_>>().join(" ")

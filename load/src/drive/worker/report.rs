@@ -27,79 +27,83 @@ pub(in crate::drive) struct Report {
     pub(in crate::drive) is_interrupted: bool,
 }
 
-impl<Protocol: Exchange> Worker<Protocol> {
-    pub(super) fn report(mut self, run: &RunShared<'_>, now: u64, is_interrupted: bool) -> Report {
+impl Report {
+    pub(super) fn of<Protocol: Exchange>(
+        mut worker: Worker<Protocol>,
+        run: &RunShared<'_>,
+        now: u64,
+        is_interrupted: bool,
+    ) -> Report {
         let ended = now.min(run.end.unwrap_or(u64::MAX));
         let last = ended.saturating_sub(1).max(run.begin);
-        if self.is_measuring {
+        if worker.is_measuring {
             if run.plan.is_open() {
-                self.count_unfinished(run, ended);
+                count_unfinished(&mut worker, run, ended);
             } else {
-                self.count_waiting(run, ended);
+                count_waiting(&mut worker, run, ended);
             }
-            self.tally.flush(&run.board, tick_number(last, run.begin));
+            worker.tally.flush(&run.board, tick_number(last, run.begin));
         } else {
-            self.tally.begin();
+            worker.tally.begin();
         }
-        let since = |now: u64, before: u64| if self.is_measuring { now.saturating_sub(before) } else { 0 };
-        let cpu = since(cost::thread_cpu(), self.cost_before.0);
-        let waited = since(own_thread_waited(), self.cost_before.1);
-        let began = run.plan.requests.map_or(run.begin, |_| self.first.min(ended).max(run.begin));
+        let since = |now: u64, before: u64| if worker.is_measuring { now.saturating_sub(before) } else { 0 };
+        let cpu = since(cost::thread_cpu(), worker.cost_before.0);
+        let waited = since(own_thread_waited(), worker.cost_before.1);
+        let began = run.plan.requests.map_or(run.begin, |_| worker.first.min(ended).max(run.begin));
         let time = ended.saturating_sub(began).max(1) as f64;
         Report {
-            tally: self.tally,
+            tally: worker.tally,
             cpu,
             ran: cpu as f64 / time,
             waited: waited as f64 / time,
             began,
             ended: ended.max(run.begin),
-            is_out_of_ports: self.is_out_of_ports,
+            is_out_of_ports: worker.is_out_of_ports,
             is_interrupted,
         }
     }
+}
 
-    /// Closed loop: connections that never had an answer and whose request has waited nearly all the time, and what has waited on
-    /// others for longer than any answer took. Each connection has a request on its way when a run ends; that is no wait to tell of.
-    fn count_waiting(&mut self, run: &RunShared<'_>, ended: u64) {
-        let nearly_all = (ended.saturating_sub(run.begin) as f64 * SILENT) as u64;
-        let longest = self.tally.longest().saturating_mul(1_000);
-        for one in &self.connections {
-            let opening = if let Stage::Opening(since) = one.stage { Some(since) } else { None };
-            let first = opening.or(one.sent.front().map(|sent| sent.sent));
-            if !one.is_answered && first.is_some_and(|since| ended.saturating_sub(since) > nearly_all) {
-                self.tally.counts.silent += 1;
-                continue;
-            }
-            let waited = one.sent.iter().map(|sent| ended.saturating_sub(sent.due));
-            waited.filter(|waited| *waited > longest).for_each(|waited| self.tally.unfinished(waited, 1));
+/// Closed loop: connections that never had an answer and whose request has waited nearly all the time, and what has waited on
+/// others for longer than any answer took. Each connection has a request on its way when a run ends; that is no wait to tell of.
+fn count_waiting<Protocol: Exchange>(worker: &mut Worker<Protocol>, run: &RunShared<'_>, ended: u64) {
+    let nearly_all = (ended.saturating_sub(run.begin) as f64 * SILENT) as u64;
+    let longest = worker.tally.longest().saturating_mul(1_000);
+    for one in &worker.connections {
+        let opening = if let Stage::Opening(since) = one.stage { Some(since) } else { None };
+        let first = opening.or(one.sent.front().map(|sent| sent.sent));
+        if !one.is_answered && first.is_some_and(|since| ended.saturating_sub(since) > nearly_all) {
+            worker.tally.counts.silent += 1;
+            continue;
+        }
+        let waited = one.sent.iter().map(|sent| ended.saturating_sub(sent.due));
+        waited.filter(|waited| *waited > longest).for_each(|waited| worker.tally.unfinished(waited, 1));
+    }
+}
+
+/// Open loop: what should have started in the measured time and has no answer, sent or not, has waited until now.
+fn count_unfinished<Protocol: Exchange>(worker: &mut Worker<Protocol>, run: &RunShared<'_>, ended: u64) {
+    let tally = &mut worker.tally;
+    for one in &worker.connections {
+        let dues = one.sent.iter().map(|sent| sent.due).chain(one.claim);
+        for due in dues.filter(|due| (run.begin..ended).contains(due)) {
+            tally.unfinished(ended - due, 1);
         }
     }
-
-    /// Open loop: what should have started in the measured time and has no answer, sent or not, has waited until now.
-    fn count_unfinished(&mut self, run: &RunShared<'_>, ended: u64) {
-        let tally = &mut self.tally;
-        for one in &self.connections {
-            let dues = one.sent.iter().map(|sent| sent.due).chain(one.claim);
-            for due in dues.filter(|due| (run.begin..ended).contains(due)) {
-                tally.unfinished(ended - due, 1);
-            }
-        }
-        let mut left = self.to_send;
-        for due in self.lanes.iter().flat_map(|lane| &lane.returned).filter(|due| **due >= run.begin) {
-            tally.unfinished(ended.saturating_sub(*due), 1);
-            left = left.saturating_sub(1);
-        }
-        let mut paces: Vec<&mut Pace> = self.lanes.iter_mut().filter_map(|lane| lane.pace.as_mut()).collect();
-        paces.iter_mut().for_each(|pace| pace.skip_to(run.begin));
-        let waiting: Vec<u64> = paces.iter().map(|pace| pace.left_until(ended)).collect();
-        let all: u64 = waiting.iter().sum();
-        // Of a plan's number each server has its part.
-        let many = left;
-        for (pace, waiting) in paces.into_iter().zip(waiting) {
-            let part = part_of(many, waiting, all).min(left);
-            left -=
-                pace.each_until(ended, part, |due, count| tally.unfinished(ended.saturating_sub(due), count));
-        }
+    let mut left = worker.to_send;
+    for due in worker.lanes.iter().flat_map(|lane| &lane.returned).filter(|due| **due >= run.begin) {
+        tally.unfinished(ended.saturating_sub(*due), 1);
+        left = left.saturating_sub(1);
+    }
+    let mut paces: Vec<&mut Pace> = worker.lanes.iter_mut().filter_map(|lane| lane.pace.as_mut()).collect();
+    paces.iter_mut().for_each(|pace| pace.skip_to(run.begin));
+    let waiting: Vec<u64> = paces.iter().map(|pace| pace.left_until(ended)).collect();
+    let all: u64 = waiting.iter().sum();
+    // Of a plan's number each server has its part.
+    let many = left;
+    for (pace, waiting) in paces.into_iter().zip(waiting) {
+        let part = part_of(many, waiting, all).min(left);
+        left -= pace.each_until(ended, part, |due, count| tally.unfinished(ended.saturating_sub(due), count));
     }
 }
 

@@ -42,7 +42,7 @@ fn who_stays_keeps_its_number_and_no_number_comes_twice() {
     assert_eq!(group.edit(&added(2)).expect("room"), [5], "the same address later is another server");
     let heavier = ServerChange { weight: Some(7), ..ServerChange::default() };
     assert_eq!(group.edit(&Edit::Change(3, heavier)).expect("the backup"), [3]);
-    let weights: Vec<_> = group.in_force().accounts(now()).map(|a| (a.id, a.weight)).collect();
+    let weights: Vec<_> = group.in_force().accounts(now()).map(|a| (a.id, a.parameters.weight)).collect();
     assert_eq!(weights, [(1, 1), (4, 1), (5, 1), (3, 7)]);
     for id in [1, 3, 4, 5] {
         group.edit(&Edit::Remove(id)).expect("it is there");
@@ -61,7 +61,7 @@ fn one_that_drains_says_so_whatever_else_keeps_requests_from_it() {
     let change = ServerChange { drain: Some(true), ..ServerChange::default() };
     group.edit(&Edit::Change(id, change)).expect("it is there");
     let told = group.in_force().accounts(now()).find(|account| account.id == id).expect("it is there");
-    assert_eq!((told.state, told.drains), (PeerState::Unavail, true));
+    assert_eq!((told.state, told.parameters.drain), (PeerState::Unavail, true));
 }
 
 #[test]
@@ -71,7 +71,9 @@ fn of_servers_with_one_address_each_keeps_its_number() {
         edit => edit,
     };
     let group = group(BalanceMethod::RoundRobin, vec![server(1), server(1)]);
-    let ids = || group.in_force().accounts(now()).map(|a| (a.id, a.backup, a.weight)).collect::<Vec<_>>();
+    let ids = || {
+        group.in_force().accounts(now()).map(|a| (a.id, a.backup, a.parameters.weight)).collect::<Vec<_>>()
+    };
     assert_eq!(group.edit(&backup(1)).expect("room"), [3]);
     assert_eq!(group.edit(&added(1)).expect("room"), [4], "it is not the backup");
     let heavier = ServerChange { weight: Some(7), ..ServerChange::default() };
