@@ -301,7 +301,8 @@ impl Fill {
     }
 
     fn is_too_large(&self) -> bool {
-        self.right.as_ref().is_some_and(|(store, _)| self.held > store.largest_in_memory())
+        // What its pieces take in addition is counted in `room` and gone once they are one.
+        self.right.as_ref().is_some_and(|(store, _)| self.progress.total() > store.largest_in_memory())
     }
 
     /// The body has become too large for memory: on to disk, or only to followers.

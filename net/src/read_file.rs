@@ -3,27 +3,45 @@
 //! What the kernel has in its memory it gives at once: names (`RESOLVE_CACHED`) and pages (`RWF_NOWAIT`). Whatever would wait for
 //! a disk is done on a thread of `blocking`, so that no loop waits. Next: `stream`, which sends files.
 
-use crate::blocking;
+use crate::{blocking, clock};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstatfs, open, openat2};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
+use std::cell::RefCell;
 use std::fs::{File, Metadata};
 use std::io::{self, IoSliceMut};
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 /// One page per so many bytes is probed before a part counts as cached: pages come and go in runs.
 const PROBE: u64 = 256 * 1024;
 /// `statfs` numbers of tmpfs and ramfs. Neither supports `RWF_NOWAIT`.
 const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
+/// How long the kind of a device is remembered: another filesystem may be mounted under its number.
+const KNOWN_FOR: Duration = Duration::from_secs(60);
+/// Per thread.
+const MOST_DEVICES: usize = 8;
 
 #[derive(Debug)]
 pub struct ReadFile {
     file: File,
-    /// Whether its filesystem is memory; determined on first use.
+    /// Whether its filesystem is memory; determined by [`ReadFile::metadata`], or on first use.
     in_memory: OnceLock<bool>,
+}
+
+/// A device that files were lately opened on.
+#[derive(Debug, Clone, Copy)]
+struct KnownDevice {
+    number: u64,
+    in_memory: bool,
+    until: Instant,
+}
+
+thread_local! {
+    static DEVICES: RefCell<Vec<KnownDevice>> = const { RefCell::new(Vec::new()) };
 }
 
 impl ReadFile {
@@ -56,11 +74,16 @@ impl ReadFile {
 
     /// Never blocks on an open file.
     pub fn metadata(&self) -> io::Result<Metadata> {
-        self.file.metadata()
+        let found = self.file.metadata()?;
+        self.in_memory.get_or_init(|| device_in_memory(found.dev(), || in_memory(&self.file)));
+        Ok(found)
     }
 
     /// Reads what is cached, possibly less than requested; `None` if that needs the disk.
     pub fn read_at_once(&self, bytes: &mut [u8], at: u64) -> Option<io::Result<usize>> {
+        if self.in_memory.get() == Some(&true) {
+            return Some(self.file.read_at(bytes, at));
+        }
         match preadv2(&self.file, &mut [IoSliceMut::new(bytes)], at, ReadWriteFlags::NOWAIT) {
             Err(Errno::AGAIN) => None,
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.is_in_memory().then(|| self.file.read_at(bytes, at)),
@@ -78,10 +101,29 @@ impl ReadFile {
     }
 
     fn is_in_memory(&self) -> bool {
-        *self
-            .in_memory
-            .get_or_init(|| fstatfs(&self.file).is_ok_and(|found| IN_MEMORY.contains(&found.f_type)))
+        *self.in_memory.get_or_init(|| in_memory(&self.file))
     }
+}
+
+fn in_memory(file: &File) -> bool {
+    fstatfs(file).is_ok_and(|found| IN_MEMORY.contains(&found.f_type))
+}
+
+/// What is known of a device, or what `ask` tells.
+fn device_in_memory(number: u64, ask: impl FnOnce() -> bool) -> bool {
+    let now = clock::now();
+    DEVICES.with_borrow_mut(|devices| {
+        devices.retain(|device| device.until > now);
+        if let Some(device) = devices.iter().find(|device| device.number == number) {
+            return device.in_memory;
+        }
+        if devices.len() == MOST_DEVICES {
+            devices.clear();
+        }
+        let in_memory = ask();
+        devices.push(KnownDevice { number, in_memory, until: now + KNOWN_FOR });
+        in_memory
+    })
 }
 
 /// What the kernel has cached of a path, links followed; `None` as for [`ReadFile::open_at_once`]. Opens only
@@ -113,7 +155,7 @@ const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLO
 
 #[cfg(test)]
 mod tests {
-    use super::{ReadFile, look_at_once};
+    use super::{MOST_DEVICES, ReadFile, device_in_memory, look_at_once};
     use std::io::ErrorKind;
     use std::path::Path;
 
@@ -136,6 +178,23 @@ mod tests {
                 assert_eq!((read.expect("it is readable"), byte), (1, *b"x"), "{folder}");
             }
         }
+    }
+
+    #[test]
+    fn a_device_is_asked_about_once_until_there_is_no_room_for_it() {
+        let asked = |number| {
+            let mut asked = false;
+            let told = device_in_memory(number, || {
+                asked = true;
+                number % 2 == 0
+            });
+            assert_eq!(told, number % 2 == 0, "{number}");
+            asked
+        };
+        assert!((0..MOST_DEVICES as u64).all(asked));
+        assert!(!(0..MOST_DEVICES as u64).any(asked));
+        assert!(asked(100) && !asked(100));
+        assert!(asked(0), "all were forgotten for the new one");
     }
 
     #[test]

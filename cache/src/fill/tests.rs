@@ -119,3 +119,28 @@ async fn where_no_file_can_be_made_readers_go_at_the_pace_of_the_slowest() {
         assert_eq!(reader.await.expect("no panic"), 300 * PIECE);
     }
 }
+
+#[tokio::test]
+async fn the_longest_body_that_memory_takes_is_kept_there_in_however_many_pieces_it_comes() {
+    let mut front = small();
+    let longest = front.store().largest_in_memory() as usize;
+    for (key, length) in [(b"more", longest + 1), (b"fits", longest)] {
+        let permit = miss(front.lookup(key, Fields::default(), &conf(), start()));
+        let mut filling = begin(permit, &[], Fields::default(), start());
+        let reader = tokio::spawn(read_bytes(filling.follow().expect("at the beginning")));
+        for piece in vec![1; length].chunks(1000) {
+            filling.push(Bytes::copy_from_slice(piece));
+            filling.ready().await;
+        }
+        assert_eq!(filling.finish().await.is_some(), length == longest);
+        assert_eq!(reader.await.expect("no panic"), length);
+    }
+}
+
+async fn read_bytes(mut follower: Follower) -> usize {
+    let mut length = 0;
+    while let Some(bytes) = follower.next().await {
+        length += bytes.expect("nobody who reads is cut").len();
+    }
+    length
+}
