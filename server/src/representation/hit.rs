@@ -33,7 +33,8 @@ pub struct Prepared {
 }
 
 /// Popular bodies from this size on are sent from a memory file, whose pages the kernel takes without
-/// copying. Below it a second system call costs more.
+/// copying. Each worker has its own: the kernel counts the uses of a page, and a count that two workers
+/// change costs as much as the sending. Below it a second system call costs more.
 const FILE_FROM: usize = 24 * 1024;
 /// Larger bodies are not held twice.
 const FILE_UP_TO: usize = 1024 * 1024;
