@@ -193,9 +193,10 @@ impl Issuer {
                 rest.map(|rest| now.saturating_add(i64::try_from(rest.as_secs()).unwrap_or(i64::MAX)));
             course.ask_at = later.unwrap_or(i64::MAX).max(now + 1);
         }
+        let server = &self.setup.settings.uri.text;
         match rest {
-            Some(rest) => format!("; retrying in {} s", rest.as_secs().max(1)),
-            None => "; no retry until the configuration is reloaded".to_owned(),
+            Some(rest) => format!("; retrying in {} s, server {server}", rest.as_secs().max(1)),
+            None => format!("; no retry until the configuration is reloaded, server {server}"),
         }
     }
 

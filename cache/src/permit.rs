@@ -6,7 +6,8 @@
 //!      ├ failed(): the next waiter tries; after two failures nobody waits
 //!      ├ uncacheable(): all waiters go on their own for a while
 //!      ├ replaced(): as that, and what is stored is removed
-//!      ├ aside(): as that, and still a permit
+//!      ├ spent(): a 304 confirmed a stored entry for this request alone
+//!      ├ aside(): as uncacheable(), and still a permit
 //!      └ refresh(): a 304 gave a stored entry new life
 //! ```
 //! Each is used up by what it allows or given back by being dropped, so a request that dies cannot leave a key locked.
@@ -71,31 +72,64 @@ impl FillPermit {
     /// The upstream confirmed an entry with a 304. `headers` are [`crate::head::Head::updated`], `lifetime`
     /// is what `policy` made of them. It keeps its tags and gets those of the 304. Waiters look up again.
     pub fn refresh(mut self, old: &Arc<Entry>, headers: Headers, lifetime: Lifetime, now: Now) -> Arc<Entry> {
-        let before = old.head();
-        let mut head = StoredHead::new(before.status, headers.view(), Some(old.length()), lifetime, now);
         let named = Tags::read(headers.view(), std::iter::empty());
-        let named = named.map(|named| Tags::of_all([before.tags, &named].into_iter()));
-        let too_many_tags = named.as_ref().is_none_or(|tags| tags.len() > tags::MOST);
-        head.tags = named.unwrap_or_else(|| before.tags.clone());
+        let named = named.map(|named| Tags::of_all([old.head().tags, &named].into_iter()));
+        let tags = named.filter(|tags| tags.len() <= tags::MOST);
+        let has_all_tags = tags.is_some();
+        let entry = self.updated(old, headers.view(), lifetime, tags, now);
+        let known = old.variant.as_ref().map(|variant| &*variant.fields);
+        let vary = entry.head().vary();
+        let told_apart = vary.is_none_or(|vary| known.is_some_and(|known| known.covers(&vary)));
+        if !told_apart || !has_all_tags {
+            // It came to depend on fields that the stored body was not chosen by, or could not be purged by all of
+            // its tags: used now, and asked for as a whole by the next.
+            self.remove();
+        } else if let Some(grant) = self.grant.take()
+            && self.store.memory.store(&grant, &entry, now)
+        {
+            self.store.save(&entry, grant.order, now);
+        }
+        entry
+    }
+
+    /// The upstream confirmed an entry with a 304 whose fields forbid to store it any longer: for this request
+    /// alone. The rest as [`FillPermit::uncacheable`], or [`FillPermit::replaced`] if it `replaces` what is stored.
+    pub fn spent(self, old: &Arc<Entry>, headers: Headers, why: (Reason, bool), now: Now) -> Arc<Entry> {
+        let entry = self.updated(old, headers.view(), old.head().lifetime, None, now);
+        match why {
+            (reason, true) => self.replaced(reason, now),
+            (reason, false) => self.uncacheable(Some(reason), now),
+        }
+        entry
+    }
+
+    /// A stored entry with the fields of a 304; without `tags`, it keeps its own.
+    fn updated(
+        &self,
+        old: &Arc<Entry>,
+        fields: Fields<'_>,
+        lifetime: Lifetime,
+        tags: Option<Tags>,
+        now: Now,
+    ) -> Arc<Entry> {
+        let before = old.head();
+        let mut head = StoredHead::new(before.status, fields, Some(old.length()), lifetime, now);
+        head.tags = tags.unwrap_or_else(|| before.tags.clone());
         head.part = before.part;
-        let vary = head.view().vary();
         // What was confirmed is as good as what was asked for at the same time.
         let orders = (self.grant().order, self.grant().born);
         let entry = Entry::new(old.key(), old.variant.clone(), orders, head.view(), old.body());
         entry.keep_all_coded(old);
-        let entry = Arc::new(entry);
-        let known = old.variant.as_ref().map(|variant| &*variant.fields);
-        let told_apart = vary.is_none_or(|vary| known.is_some_and(|known| known.covers(&vary)));
-        if let Some(grant) = self.grant.take() {
-            if !told_apart || too_many_tags {
-                // It came to depend on fields that the stored body was not chosen by, or could not be purged by all of
-                // its tags: used now, not stored.
-                grant.end(&self.store.memory);
-            } else if self.store.memory.store(&grant, &entry, now) {
-                self.store.save(&entry, grant.order, now);
-            }
+        Arc::new(entry)
+    }
+
+    /// What is stored is removed, unless the response is one client's. Waiters look up again.
+    fn remove(&mut self) {
+        let Some(grant) = self.grant.take() else { return };
+        if grant.asker == Asker::Anybody {
+            self.store.invalidate(grant.key.bytes());
         }
-        entry
+        grant.end(&self.store.memory);
     }
 
     /// The response may not be stored: all waiters continue on their own, and for a while, the longer the

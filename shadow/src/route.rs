@@ -34,6 +34,8 @@ pub(crate) struct Tally {
     pub(crate) sampled: u32,
     /// Responses of which the others are parts: those that the plan did not pass on.
     pub(crate) counted: u32,
+    /// Those that the plan passed on, and that had a status that may be stored.
+    pub(crate) passed: u32,
     pub(crate) good: u32,
     pub(crate) forbidden: u32,
     pub(crate) with_cookie: u32,
@@ -179,6 +181,7 @@ impl Route {
             self.form.get_or_insert(form);
         }
         if is_passed && head.storable != Storable::Stream {
+            tally.passed += u32::from(head.storable != Storable::Status);
             return;
         }
         tally.counted += 1;

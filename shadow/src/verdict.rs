@@ -201,7 +201,9 @@ fn forbidden(route: &Route, findings: &[Finding], is_of_words: bool) -> Option<R
     // Hardly any response is left that could be shared.
     let planned = route.planned - route.unusual;
     let is_all_bypassed = planned >= FEWEST_PLANNED && route.offered * 20 < planned;
-    let is_unusual = route.planned >= FEWEST_PLANNED && route.unusual * 2 > route.planned;
+    // A few clients cannot tell what most of them send.
+    let has_clients = route.clients() >= ENOUGH_CLIENTS;
+    let is_unusual = has_clients && route.planned >= FEWEST_PLANNED && route.unusual * 2 > route.planned;
     let blocked = variance::mask(findings) & route.lesson().blocked != 0;
     let is_guarded = is_all_bypassed && route.credentials.proof(&route.dimensions).differing != 0;
     // A configuration cannot pass on requests by a name that no variable has.
@@ -217,7 +219,7 @@ fn forbidden(route: &Route, findings: &[Finding], is_of_words: bool) -> Option<R
         () if blocked || is_guarded || identity && is_all_bypassed => Some(Reason::Differs),
         () if is_all_bypassed && route.passed * 2 > planned => Some(Reason::Credentials),
         () if is_nameless != 0 => Some(Reason::Credentials),
-        () if tally.good == 0 => Some(Reason::NoResponses),
+        () if tally.good == 0 && tally.passed == 0 => Some(Reason::NoResponses),
         () if is_more_than(tally.hollow, 100) => Some(Reason::Hollow),
         () if route.confirmed > 0 => Some(Reason::Unexplained),
         () if is_of_words && tally.misfits > 0 => Some(Reason::Unlike),

@@ -45,7 +45,7 @@ impl Display for Explanation {
             let how = match (purge.before_stored, purge.soft) {
                 (true, _) => "before the stored response arrived",
                 (false, true) => "made the stored responses stale",
-                (false, false) => "removed the stored responses",
+                (false, false) => "removed what was stored",
             };
             let by = match &purge.prefix {
                 Some(prefix) => format!("prefix {prefix}"),

@@ -5,7 +5,7 @@
 use super::origin::{Origins, on_node};
 use super::{at, stored, text};
 use millstream_cache::policy::{self, Asker, Needs, Usable, Why};
-use millstream_cache::{Entry, How, Now, Sight, StaleCause};
+use millstream_cache::{Entry, How, Now, Scope, Sight, StaleCause};
 use millstream_conf::model::ProxyCache;
 use millstream_server::caching::keyed::{self, Use};
 use millstream_server::location_text::readable;
@@ -215,8 +215,18 @@ fn latest(sight: &Sight, origins: Origins<'_>) -> Option<(i64, String)> {
         return [refused, failed].into_iter().flatten().max_by_key(|(at, _)| *at);
     }
     let removed = sight.purge.as_ref().filter(|ruling| ruling.how == How::Hard);
-    let removed = removed
-        .map(|ruling| (ruling.at, format!("@, a purge{} removed it", on_node(origins.of_purge(ruling)))));
+    let removed = removed.map(|ruling| {
+        let node = on_node(origins.of_purge(ruling));
+        let why = match &ruling.scope {
+            Scope::Key(_) => format!("@, a purge{node} removed it"),
+            // Such a purge knows no keys, so perhaps nothing was stored.
+            Scope::All | Scope::AllPieces => format!("@, a purge{node} removed everything"),
+            Scope::Prefix(_) => format!("@, a purge by prefix{node} removed what was stored"),
+            Scope::Tag(_) => format!("@, a purge by tag{node} removed what was stored"),
+            Scope::Pieces(_) => format!("@, a change{node} removed the stored slices"),
+        };
+        (ruling.at, why)
+    });
     let invalidated = sight.invalidated_at.map(|at| {
         let node = on_node(origins.of_change(at));
         let why = format!(

@@ -19,6 +19,7 @@ pub(super) struct ImportReport {
     copied: Vec<String>,
     differences: Vec<String>,
     before: Vec<String>,
+    stay: Vec<String>,
     is_dry: bool,
 }
 
@@ -47,6 +48,7 @@ impl ImportReport {
             copied: plan.entries.iter().map(shown).collect(),
             differences: differences.iter().map(placed).collect(),
             before: Vec::new(),
+            stay: plan.stay.iter().map(|at| at.display().to_string()).collect(),
             is_dry: false,
         }
     }
@@ -91,6 +93,7 @@ impl ImportReport {
         let mut text = format!("{} can run on Millstream: {files} {copied} to {to}, {differ}.\n", self.from);
         list(&mut text, "Differences", &self.differences);
         list(&mut text, "To do before the start", &self.before);
+        list(&mut text, "Not copied, and read from their present place", &self.stay);
         list(&mut text, if self.is_dry { "Would be copied" } else { "Copied" }, &self.copied);
         if !self.is_dry {
             let next = match places.is_packaged {

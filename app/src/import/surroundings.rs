@@ -31,12 +31,6 @@ pub(super) fn look(
     (places, target): (&OwnPlaces, &Path),
 ) -> Vec<String> {
     let mut found = held_ports(configuration);
-    if !plan.stay.is_empty() {
-        found.push(format!(
-            "these files are not copied, and are read from their present place: {}",
-            named(plan.stay.iter())
-        ));
-    }
     if places.is_packaged {
         found.extend(unreadable(plan, target));
         found.extend(hidden(loaded, origin));

@@ -15,8 +15,12 @@ const WORDS: &[usize] = &[6, 7];
 /// `urls`: the API.
 pub fn page(report: &Report, urls: &[String], commands: Vec<String>) -> Page {
     let others = report.totals.requests_of_other_routes;
-    let others =
-        (others > 0).then(|| format!("{} requests to other paths, which are not cached.", grouped(others)));
+    let others = (others > 0).then(|| {
+        format!(
+            "{} requests outside these routes, such as the first to each path, which are not cached.",
+            grouped(others)
+        )
+    });
     Page {
         title: format!("What can be cached of {}", urls.join(", ")),
         subtitle: format!(

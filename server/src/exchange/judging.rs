@@ -95,8 +95,8 @@ impl Passing<'_> {
             }
             Storable::No(reason) => {
                 self.report_not_stored(reason);
-                permit.uncacheable(Some(reason), now);
-                Proxied::Revalidated(entry.clone())
+                let replaces = cache.credentials.is_public() && reason.replaces(as_stored.0);
+                Proxied::Revalidated(permit.spent(entry, headers, (reason, replaces), now))
             }
         }
     }

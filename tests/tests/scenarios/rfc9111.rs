@@ -69,6 +69,41 @@ fn no_cache_is_stored_and_validated_at_every_use() {
     assert_eq!(origin.count(), 3);
 }
 
+/// An API that changes what it says with the second answer, and confirms that its body has not changed.
+fn changing(later: &'static [(&'static str, &'static str)]) -> Origin {
+    numbered(move |request, number| match (number, request.field("if-none-match")) {
+        (1, _) => answer(200, &[("Cache-Control", "no-cache, max-age=60"), ("ETag", "\"a\"")], b"body"),
+        (_, Some(_)) => answer(304, later, b""),
+        (_, None) => answer(200, later, b"body"),
+    })
+}
+
+#[test]
+fn a_304_with_another_vary_holds_for_its_client_and_the_next_gets_a_response_that_is_stored_by_it() {
+    let origin = changing(&[("Cache-Control", "max-age=60"), ("ETag", "\"a\""), ("Vary", "X-Foo")]);
+    let server = start(&origin, "");
+    let all = [("1", "MISS"), ("1", "REVALIDATED"), ("1", "MISS"), ("1", "HIT"), ("2", "MISS"), ("2", "HIT")];
+    for (value, expected) in all {
+        let answer = server.get_with("/", &[("X-Foo", value)]);
+        assert_eq!((answer.text().as_str(), answer.cache_status()), ("body", expected), "X-Foo: {value}");
+    }
+}
+
+#[test]
+fn a_304_that_forbids_to_store_is_obeyed_and_its_client_is_told() {
+    let origin =
+        changing(&[("Cache-Control", "private, no-store"), ("ETag", "\"a\""), ("Set-Cookie", "session=1")]);
+    let server = start(&origin, "");
+    assert_eq!(server.get("/").cache_status(), "MISS");
+    for (expected, condition) in [("REVALIDATED", Some("\"a\"")), ("MISS", None)] {
+        let answer = server.get("/");
+        assert_eq!((answer.text().as_str(), answer.cache_status()), ("body", expected));
+        let told = (answer.field("cache-control"), answer.field("set-cookie"));
+        assert_eq!(told, (Some("private, no-store"), Some("session=1")), "{expected}");
+        assert_eq!(origin.requests().last().and_then(|asked| asked.field("if-none-match")), condition);
+    }
+}
+
 #[test]
 fn clients_are_heard_only_where_the_configuration_says_so() {
     for (directive, asked, expected) in [

@@ -15,7 +15,7 @@ const MOST_COMPLAINTS: usize = 8 * 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordError {
     Version(u8),
-    /// A kind that no application may send, or STDOUT after its end.
+    /// A kind that no application may send.
     Kind(u8),
     /// A request that was never begun.
     Request(u16),
@@ -48,6 +48,8 @@ pub struct Records {
     stdout: Stdout,
     /// END_REQUEST has begun.
     ended: bool,
+    /// More came after the end of the text or the last record: dropped, and nothing that follows can be trusted.
+    excess: bool,
     failed: Option<RecordError>,
     complaints: Vec<u8>,
 }
@@ -64,11 +66,15 @@ impl Records {
     pub fn undo(&mut self, buffer: &mut Vec<u8>, from: usize) {
         let (mut read, mut text) = (from.min(buffer.len()), from.min(buffer.len()));
         while read < buffer.len() && self.failed.is_none() {
+            if self.has_come_whole() {
+                self.excess = true;
+                break;
+            }
             let rest = buffer.len() - read;
             if self.content > 0 {
                 let size = rest.min(usize::from(self.content));
                 match self.header[1] {
-                    kind if kind == Kind::Stdout as u8 => {
+                    kind if kind == Kind::Stdout as u8 && self.stdout == Stdout::Open => {
                         buffer.copy_within(read..read + size, text);
                         text += size;
                     }
@@ -107,12 +113,11 @@ impl Records {
         }
         (self.content, self.padding) = (u16::from_be_bytes([high, low]), padding);
         match kind {
-            _ if self.ended => return Err(RecordError::Kind(kind)),
-            kind if kind == Kind::Stdout as u8 && self.stdout == Stdout::Open => {
-                if self.content == 0 {
-                    self.stdout = Stdout::Closed;
-                }
-            }
+            kind if kind == Kind::Stdout as u8 => match self.stdout {
+                Stdout::Open if self.content == 0 => self.stdout = Stdout::Closed,
+                Stdout::Open => {}
+                Stdout::Closed => self.excess = true,
+            },
             kind if kind == Kind::Stderr as u8 => {}
             kind if kind == Kind::EndRequest as u8 => self.ended = true,
             kind => return Err(RecordError::Kind(kind)),
@@ -125,9 +130,13 @@ impl Records {
         self.complaints.extend_from_slice(&text[..text.len().min(room)]);
     }
 
+    fn has_come_whole(&self) -> bool {
+        self.ended && self.content == 0 && self.padding == 0
+    }
+
     /// Whether the last record has come whole. Errors: what was found after the last text.
     pub fn is_ended(&self) -> Result<bool, RecordError> {
-        self.failed.map_or(Ok(self.ended && self.content == 0 && self.padding == 0), Err)
+        self.failed.map_or_else(|| Ok(self.has_come_whole()), Err)
     }
 
     /// Whether no more text comes, though the last record may.
@@ -137,7 +146,7 @@ impl Records {
 
     /// Whether the last record has come and nothing after it, so that another request may follow.
     pub fn is_at_rest(&self) -> bool {
-        self.is_ended() == Ok(true) && self.filled == 0
+        self.is_ended() == Ok(true) && !self.excess
     }
 
     /// What the application wrote to STDERR so far.

@@ -69,7 +69,23 @@ fn text_before_a_bad_record_is_given_and_nothing_behind_it() {
     check(b"HTTP/1.1", RecordError::Version(b'H'));
     check(&[1, 6, 0, 2, 0, 0, 0, 0], RecordError::Request(2));
     check(&[1, 9, 0, 1, 0, 0, 0, 0], RecordError::Kind(9));
-    check(&[record(Kind::Stdout, b"", 0), record(Kind::Stdout, b"x", 0)].concat(), RecordError::Kind(6));
+}
+
+#[test]
+fn what_comes_after_the_end_is_dropped_and_the_answer_stands() {
+    let end = record(Kind::EndRequest, &[0; 8], 0);
+    let (text, closed) = (record(Kind::Stdout, b"text", 0), record(Kind::Stdout, b"", 0));
+    for (answer, case) in [
+        ([&text[..], &closed, &end, &text].concat(), "text after the last record"),
+        ([&text[..], &closed, &text, &end].concat(), "text after its end"),
+        ([&text[..], &closed, &end, b"HTTP/1.1"].concat(), "anything else after the last record"),
+    ] {
+        for size in [1, 5, answer.len()] {
+            let (text, records) = undone(&answer, size);
+            assert_eq!((&text[..], records.is_ended()), (&b"text"[..], Ok(true)), "{case}, {size}");
+            assert!(!records.is_at_rest(), "{case}, {size}");
+        }
+    }
 }
 
 #[test]
