@@ -97,7 +97,8 @@ fn needs(route: &Route, verdict: &Verdict, requests: u64, clients: u64, differs:
 
 fn more(requests: u64, clients: u64) -> String {
     match (requests, clients) {
-        (MANY_REQUESTS.., _) => "needs many more requests".to_owned(),
+        (MANY_REQUESTS.., 0) => "needs many more requests".to_owned(),
+        (MANY_REQUESTS.., _) => format!("needs many more requests, from at least {clients} more clients"),
         (_, 0) => format!("needs about {requests} more requests"),
         _ => format!("needs about {requests} more requests, from at least {clients} more clients"),
     }
